@@ -1,0 +1,1 @@
+// Carries the precompiled libtorch header; see Dependencies.cmake.

@@ -1,0 +1,50 @@
+// Element types and reductions, the words that schedules, messages and checkpoints share.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace convoy {
+
+/// The type of an element. The numbers are part of the wire format: never renumber.
+enum class DType : unsigned char { kFloat32 = 0, kFloat64 = 1, kInt32 = 2, kInt64 = 3, kUInt8 = 4 };
+
+/// Returns the size of one element in bytes.
+constexpr std::size_t element_bytes(DType type) {
+  switch (type) {
+    case DType::kFloat32:
+    case DType::kInt32: return 4;
+    case DType::kFloat64:
+    case DType::kInt64: return 8;
+    case DType::kUInt8: return 1;
+  }
+  return 0;
+}
+
+/// Returns the type's name, for example "float32".
+constexpr std::string_view to_string(DType type) {
+  switch (type) {
+    case DType::kFloat32: return "float32";
+    case DType::kFloat64: return "float64";
+    case DType::kInt32: return "int32";
+    case DType::kInt64: return "int64";
+    case DType::kUInt8: return "uint8";
+  }
+  return "unknown";
+}
+
+/// How contributions are combined. The numbers are part of the wire format: never renumber.
+enum class ReduceOp : unsigned char { kSum = 0, kMean = 1, kMin = 2, kMax = 3 };
+
+/// Returns the reduction's name, for example "sum".
+constexpr std::string_view to_string(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum: return "sum";
+    case ReduceOp::kMean: return "mean";
+    case ReduceOp::kMin: return "min";
+    case ReduceOp::kMax: return "max";
+  }
+  return "unknown";
+}
+
+}  // namespace convoy

@@ -1,0 +1,201 @@
+// The recipe: everything about a run, said before it runs. One struct per TOML table, every field with its default.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace convoy::spec {
+
+/// `[task]`: what the run is.
+struct TaskRecipe {
+  /// Names the run in reports.
+  std::string name = "unnamed";
+  /// Seeds everything that is random: initial weights, sample order, augmentation, dropout.
+  std::int64_t seed = 1;
+};
+
+/// `[data]`: where samples come from and how they are divided.
+struct DataRecipe {
+  /// The file format: "idx" (MNIST, Fashion-MNIST).
+  std::string format = "idx";
+  /// The folder with the files; "" takes the folder of Debian's package dataset-fashion-mnist.
+  std::string path;
+  /// How many samples of the official training set are set apart for validation.
+  std::int64_t validation = 5000;
+  /// Seeds the choice of the validation samples.
+  std::int64_t split_seed = 1;
+  /// Uses only this many samples of the training part; 0 uses all.
+  std::int64_t limit = 0;
+  /// Shifts each training image by up to this many pixels each way.
+  std::int64_t shift = 0;
+  /// Flips half of the training images left to right.
+  bool flip = false;
+  /// How many global batches are prepared ahead.
+  std::int64_t prefetch = 3;
+};
+
+/// `[model]`: what is trained.
+struct ModelRecipe {
+  /// The name in the registry: "softmax", "mlp", "cnn", or one that the program registered.
+  std::string name = "softmax";
+  /// The widths of the MLP's hidden layers.
+  std::vector<std::int64_t> hidden = {256};
+  /// The channels of the CNN's convolutions; each second one is followed by pooling.
+  std::vector<std::int64_t> channels = {32, 32, 64, 64};
+  /// The share of activations that dropout removes.
+  double dropout = 0.0;
+  /// Whether convolutions are followed by batch norm.
+  bool batch_norm = true;
+  /// The type of parameters and gradients: "float32" or "float64".
+  std::string dtype = "float32";
+};
+
+/// `[train]`: how it is trained.
+struct TrainRecipe {
+  /// Stops after this many passes over the training part.
+  std::int64_t epochs = 1;
+  /// Stops after this many optimizer steps; 0 leaves it to `epochs`.
+  std::int64_t steps = 0;
+  /// Stops once this validation metric reaches `target`: "", "accuracy", "macro_f1" or "loss".
+  std::string target_metric;
+  /// The value to reach (for the loss: to fall to).
+  double target = 0.0;
+  /// Samples in one optimizer step, over all replicas and micro-batches.
+  std::int64_t global_batch = 128;
+  /// Micro-batches that each replica works through in one step.
+  std::int64_t accumulation = 1;
+  /// Whether the short last batch of an epoch is left out.
+  bool drop_last = false;
+  /// "sgd", "adam" or "adamw".
+  std::string optimizer = "sgd";
+  /// The highest learning rate.
+  double learning_rate = 0.1;
+  /// SGD: momentum.
+  double momentum = 0.0;
+  /// SGD: dampening of momentum.
+  double dampening = 0.0;
+  /// SGD: Nesterov's momentum.
+  bool nesterov = false;
+  /// Weight decay: added to the gradient (sgd, adam) or taken from the weights (adamw).
+  double weight_decay = 0.0;
+  /// Adam: decay of the first moment.
+  double beta1 = 0.9;
+  /// Adam: decay of the second moment.
+  double beta2 = 0.999;
+  /// Adam: added to the root of the second moment.
+  double epsilon = 1e-8;
+  /// "constant", "step", "cosine" or "linear".
+  std::string schedule = "constant";
+  /// The rate rises linearly over this much from 0; see `schedule_unit`.
+  std::int64_t warmup = 0;
+  /// What `warmup` and `schedule_every` count: "steps" or "samples".
+  std::string schedule_unit = "steps";
+  /// Schedule "step": the rate falls each time this much is done.
+  std::int64_t schedule_every = 0;
+  /// Schedule "step": the factor of each fall.
+  double schedule_factor = 0.1;
+  /// Schedules "cosine" and "linear": the share of the rate that is left at the end.
+  double final_fraction = 0.0;
+  /// The largest allowed norm of the whole gradient; 0 does not clip.
+  double clip_norm = 0.0;
+  /// Evaluates on the validation part after each so many epochs; 0 only at the end.
+  std::int64_t evaluate_every = 1;
+  /// Samples in one evaluation batch; part of the result, since kernels round by batch size.
+  std::int64_t evaluation_batch = 500;
+};
+
+/// `[replicas]`: the fixed division of the global batch that makes results independent of the number of ranks.
+struct ReplicasRecipe {
+  /// "on": `count` logical replicas, dealt out over any number of ranks. "off": one shard a rank, the classic way.
+  std::string mode = "on";
+  /// How many replicas share the global batch.
+  std::int64_t count = 2;
+  /// How buffers of the replicas (running statistics) become one for evaluation: "mean" or "first".
+  std::string buffer_merge = "mean";
+};
+
+/// `[parallel]`: how ranks share the work.
+struct ParallelRecipe {
+  /// The strategy: "data".
+  std::string strategy = "data";
+  /// Gradients are exchanged in buckets of about this many bytes.
+  std::int64_t bucket_bytes = 4 << 20;
+  /// Whether buckets are exchanged while backward goes on.
+  bool overlap = true;
+  /// Compute threads of each rank; part of the result, since kernels split work by thread.
+  std::int64_t threads = 1;
+};
+
+/// `[comm]`: how bytes move.
+struct CommRecipe {
+  /// The transport: "shared_memory".
+  std::string transport = "shared_memory";
+  /// Every wait for another rank ends after this many seconds.
+  double timeout_s = 60.0;
+  /// Messages are cut into chunks of this many bytes.
+  std::int64_t chunk_bytes = 1 << 18;
+};
+
+/// `[checkpoint]`: what survives.
+struct CheckpointRecipe {
+  /// Saves after each so many steps; 0 only at the end.
+  std::int64_t every_steps = 0;
+  /// How many checkpoints are kept.
+  std::int64_t keep = 2;
+  /// Whether the end of the run is saved.
+  bool at_end = true;
+};
+
+/// `[measure]`: what is measured.
+struct MeasureRecipe {
+  /// Steps that are left out of medians.
+  std::int64_t warmup_steps = 10;
+};
+
+/// `[cost]`: what time costs.
+struct CostRecipe {
+  /// The price of one device for one hour, in any currency; 0 when unknown.
+  double device_hour = 0.0;
+};
+
+/// A whole recipe.
+/// See:        docs/recipe.md for every key, examples/recipes for whole ones
+struct Recipe {
+  TaskRecipe task;
+  DataRecipe data;
+  ModelRecipe model;
+  TrainRecipe train;
+  ReplicasRecipe replicas;
+  ParallelRecipe parallel;
+  CommRecipe comm;
+  CheckpointRecipe checkpoint;
+  MeasureRecipe measure;
+  CostRecipe cost;
+};
+
+/// Reads a recipe file and checks it: types, ranges, choices, and what keys demand of each other.
+/// Each of `overrides` is "table.key=value" with a TOML value (quotes around a text may be left out).
+/// Errors:     kInvalidArgument with one line naming file, line, key and the nearest valid key; for an override the
+///             option's text in place of file and line; kIo when the file cannot be read
+Recipe read_recipe(const std::string& path, const std::vector<std::string>& overrides = {});
+
+/// The same for a text; `name` stands for the file in messages.
+Recipe parse_recipe(const std::string& text, const std::string& name, const std::vector<std::string>& overrides = {});
+
+/// Returns the recipe as TOML with every key, which read again gives the same recipe.
+std::string to_toml(const Recipe& recipe);
+
+/// Returns the recipe's JSON schema (draft 2020-12), from the same table that the reader checks against.
+std::string recipe_json_schema();
+
+/// Returns the recipe's reference page (docs/recipe.md), from the same table.
+std::string recipe_page();
+
+/// Returns a digest of everything that decides the result of a run: all keys apart from those that only change speed
+/// or extent (parallel.bucket_bytes, parallel.overlap, comm, checkpoint, measure, cost, data.prefetch, task.name).
+/// A run may only be resumed under an equal digest; train.epochs, train.steps and the target may grow and are left out
+/// unless the schedule depends on them.
+std::string recipe_digest(const Recipe& recipe);
+
+}  // namespace convoy::spec
