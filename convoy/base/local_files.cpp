@@ -24,7 +24,8 @@ namespace {
 // Closes a descriptor at the end of a scope.
 class Descriptor {
  public:
-  Descriptor(const std::string& path, int flags, const char* what) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+  Descriptor(const std::string& path, int flags, const char* what)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
     if (fd_ < 0) fail(what, path);
   }
   ~Descriptor() { ::close(fd_); }
@@ -126,7 +127,7 @@ class LocalFiles final : public Files {
   }
 
   void rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0) fail("rename to", to);
+    if (::rename(from.c_str(), to.c_str()) != 0) fail("rename", from + " to " + to);
     sync_folder(parent_path(to));
   }
 
@@ -142,7 +143,8 @@ class LocalFiles final : public Files {
   std::vector<std::string> list(const std::string& path) override {
     std::vector<std::string> names;
     std::error_code reason;
-    for (const auto& entry : std::filesystem::directory_iterator(path, reason)) names.push_back(entry.path().filename());
+    for (const auto& entry : std::filesystem::directory_iterator(path, reason))
+      names.push_back(entry.path().filename());
     if (reason && reason != std::errc::no_such_file_or_directory) {
       errno = reason.value();
       fail("list", path);

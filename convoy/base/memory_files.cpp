@@ -11,6 +11,13 @@ namespace {
   throw Error(ErrorCode::kIo, fmt::format("cannot open {}: No such file or directory", path));
 }
 
+// A file can be made where its folder is there and no folder has its name.
+void require_place_for_file(const std::map<std::string, bool>& folders, const std::string& path) {
+  const std::string parent = parent_path(path);
+  if (parent != "." && parent != "/" && folders.count(parent) == 0) fail_missing(path);
+  if (folders.count(path) != 0) throw Error(ErrorCode::kIo, fmt::format("cannot create {}: Is a directory", path));
+}
+
 }  // namespace
 
 std::string MemoryFiles::read(const std::string& path) {
@@ -38,8 +45,7 @@ bool MemoryFiles::exists(const std::string& path) {
 
 void MemoryFiles::write(const std::string& path, std::span<const std::string_view> pieces) {
   const MutexLock lock(mutex_);
-  const std::string parent = parent_path(path);
-  if (parent != "." && parent != "/" && folders_.count(parent) == 0) fail_missing(path);
+  require_place_for_file(folders_, path);
   std::string whole;
   for (const std::string_view piece : pieces) whole += piece;
   files_[path] = std::move(whole);
@@ -47,6 +53,7 @@ void MemoryFiles::write(const std::string& path, std::span<const std::string_vie
 
 void MemoryFiles::append(const std::string& path, std::string_view data) {
   const MutexLock lock(mutex_);
+  require_place_for_file(folders_, path);
   files_[path] += data;
 }
 
@@ -61,6 +68,7 @@ void MemoryFiles::make_directories(const std::string& path) {
 
 void MemoryFiles::rename(const std::string& from, const std::string& to) {
   const MutexLock lock(mutex_);
+  require_place_for_file(folders_, to);
   bool found = false;
   const auto move_entries = [&](auto& entries) {
     std::decay_t<decltype(entries)> moved;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace convoy {
@@ -37,7 +38,8 @@ std::string format_bytes(std::uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);
   int unit = 0;
-  while (value >= 1024.0 && unit < 6) {
+  // What would be rounded to 1024.0 is shown in the next unit.
+  while ((unit == 0 ? value >= 1024.0 : value >= 1023.95) && unit < 6) {
     value /= 1024.0;
     ++unit;
   }
@@ -46,17 +48,20 @@ std::string format_bytes(std::uint64_t bytes) {
 
 std::string format_duration(Duration duration) {
   const double seconds = to_seconds(duration);
-  if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
-  if (seconds < 1.0) return fmt::format("{:.1f} ms", seconds * 1e3);
-  if (seconds < 60.0) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<std::int64_t>(seconds);
+  // The limits lie where one decimal would be rounded up to the next unit.
+  if (seconds < 999.95e-6) return fmt::format("{:.1f} us", seconds * 1e6);
+  if (seconds < 999.95e-3) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  // Two edits or a third of the word, but at least one letter has to stay.
+  const std::size_t limit = std::min(std::max<std::size_t>(2, word.size() / 3), word.empty() ? 0 : word.size() - 1);
+  std::size_t best_distance = limit + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance >= best_distance) continue;
@@ -87,7 +92,7 @@ std::string TextTable::str() const {
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return text + "\n";
   };
-  if (rows_.empty()) return "";
+  if (widths.empty()) return "";
   std::string text = line(rows_.front());
   const std::size_t total = std::accumulate(widths.begin(), widths.end(), std::size_t{0}) + 2 * (widths.size() - 1);
   text += std::string(total, '-') + "\n";

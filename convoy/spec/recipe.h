@@ -13,6 +13,7 @@ struct TaskRecipe {
   std::string name = "unnamed";
   /// Seeds everything that is random: initial weights, sample order, augmentation, dropout.
   std::int64_t seed = 1;
+  friend bool operator==(const TaskRecipe&, const TaskRecipe&) = default;
 };
 
 /// `[data]`: where samples come from and how they are divided.
@@ -33,6 +34,7 @@ struct DataRecipe {
   bool flip = false;
   /// How many global batches are prepared ahead.
   std::int64_t prefetch = 3;
+  friend bool operator==(const DataRecipe&, const DataRecipe&) = default;
 };
 
 /// `[model]`: what is trained.
@@ -49,11 +51,12 @@ struct ModelRecipe {
   bool batch_norm = true;
   /// The type of parameters and gradients: "float32" or "float64".
   std::string dtype = "float32";
+  friend bool operator==(const ModelRecipe&, const ModelRecipe&) = default;
 };
 
 /// `[train]`: how it is trained.
 struct TrainRecipe {
-  /// Stops after this many passes over the training part.
+  /// Stops after this many passes over the training part; 0 leaves it to `steps`.
   std::int64_t epochs = 1;
   /// Stops after this many optimizer steps; 0 leaves it to `epochs`.
   std::int64_t steps = 0;
@@ -103,6 +106,7 @@ struct TrainRecipe {
   std::int64_t evaluate_every = 1;
   /// Samples in one evaluation batch; part of the result, since kernels round by batch size.
   std::int64_t evaluation_batch = 500;
+  friend bool operator==(const TrainRecipe&, const TrainRecipe&) = default;
 };
 
 /// `[replicas]`: the fixed division of the global batch that makes results independent of the number of ranks.
@@ -113,6 +117,7 @@ struct ReplicasRecipe {
   std::int64_t count = 2;
   /// How buffers of the replicas (running statistics) become one for evaluation: "mean" or "first".
   std::string buffer_merge = "mean";
+  friend bool operator==(const ReplicasRecipe&, const ReplicasRecipe&) = default;
 };
 
 /// `[parallel]`: how ranks share the work.
@@ -125,6 +130,7 @@ struct ParallelRecipe {
   bool overlap = true;
   /// Compute threads of each rank; part of the result, since kernels split work by thread.
   std::int64_t threads = 1;
+  friend bool operator==(const ParallelRecipe&, const ParallelRecipe&) = default;
 };
 
 /// `[comm]`: how bytes move.
@@ -135,6 +141,7 @@ struct CommRecipe {
   double timeout_s = 60.0;
   /// Messages are cut into chunks of this many bytes.
   std::int64_t chunk_bytes = 1 << 18;
+  friend bool operator==(const CommRecipe&, const CommRecipe&) = default;
 };
 
 /// `[checkpoint]`: what survives.
@@ -145,33 +152,47 @@ struct CheckpointRecipe {
   std::int64_t keep = 2;
   /// Whether the end of the run is saved.
   bool at_end = true;
+  friend bool operator==(const CheckpointRecipe&, const CheckpointRecipe&) = default;
 };
 
 /// `[measure]`: what is measured.
 struct MeasureRecipe {
   /// Steps that are left out of medians.
   std::int64_t warmup_steps = 10;
+  friend bool operator==(const MeasureRecipe&, const MeasureRecipe&) = default;
 };
 
 /// `[cost]`: what time costs.
 struct CostRecipe {
   /// The price of one device for one hour, in any currency; 0 when unknown.
   double device_hour = 0.0;
+  friend bool operator==(const CostRecipe&, const CostRecipe&) = default;
 };
 
 /// A whole recipe.
 /// See:        docs/recipe.md for every key, examples/recipes for whole ones
 struct Recipe {
+  /// What the run is.
   TaskRecipe task;
+  /// Where samples come from.
   DataRecipe data;
+  /// What is trained.
   ModelRecipe model;
+  /// How it is trained.
   TrainRecipe train;
+  /// How the global batch is divided.
   ReplicasRecipe replicas;
+  /// How ranks share the work.
   ParallelRecipe parallel;
+  /// How bytes move.
   CommRecipe comm;
+  /// What survives.
   CheckpointRecipe checkpoint;
+  /// What is measured.
   MeasureRecipe measure;
+  /// What time costs.
   CostRecipe cost;
+  friend bool operator==(const Recipe&, const Recipe&) = default;
 };
 
 /// Reads a recipe file and checks it: types, ranges, choices, and what keys demand of each other.

@@ -1,0 +1,170 @@
+// The verbs and their options; the only file that knows CLI11.
+#include "apps/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "apps/cli/version.h"
+#include "convoy/base/error.h"
+#include "convoy/base/text.h"
+
+namespace convoy::cli {
+namespace {
+
+constexpr int kBadUsage = 2;
+
+// CLI11's own example lines look like this under the options.
+std::string example(const char* text) { return fmt::format("\nExample:\n  {}\n", text); }
+
+CLI::App* add_run(CLI::App& app, RunRequest& run, std::string& resume) {
+  CLI::App* verb = app.add_subcommand("run", "Trains a recipe on several ranks of this host");
+  verb->add_option("RECIPE", run.recipe, "The recipe, a TOML file")->required();
+  verb->add_option("-n,--ranks", run.ranks, "How many ranks")->required();
+  verb->add_option("--set", run.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
+      ->allow_extra_args(false);
+  verb->add_option("--out", run.out, "The run directory (default: a new one under runs/)");
+  verb->add_option("--resume", resume, "Goes on from the newest checkpoint of DIR (default: of --out)")
+      ->type_name("[DIR]")
+      ->expected(0, 1);
+  verb->add_flag("--baselines", run.baselines, "Times one rank and one process too, and shows the speed-up");
+  verb->add_option("--baseline-steps", run.baseline_steps, "Steps of each timed run")->capture_default_str();
+  verb->add_flag("--json", run.json, "Prints the summary as one JSON object");
+  verb->add_flag("--quiet", run.quiet, "Shows no progress");
+  verb->footer(example("convoy run examples/recipes/fashion_cnn.toml -n 2 --set train.epochs=1"));
+  return verb;
+}
+
+CLI::App* add_launch(CLI::App& app, LaunchRequest& launch) {
+  CLI::App* verb = app.add_subcommand(
+      "launch", "Starts and supervises ranks of any program: convoy launch -n N -- PROGRAM [ARGUMENTS...]");
+  verb->add_option("-n,--ranks", launch.ranks, "How many ranks")->required();
+  verb->add_flag("--json", launch.json, "Prints how each rank ended as one JSON object; output goes to standard error");
+  verb->footer(example("convoy launch -n 2 -- build/examples/own_module"));
+  return verb;
+}
+
+CLI::App* add_ledger(CLI::App& app, LedgerRequest& ledger) {
+  CLI::App* verb = app.add_subcommand("ledger", "Proves that a run used every sample exactly once per epoch");
+  verb->add_option("RUNDIR", ledger.run_directory, "The run directory")->required();
+  verb->add_flag("--json", ledger.json, "Prints the report as one JSON object");
+  verb->footer(example("convoy ledger runs/fashion-cnn-20260131-120000"));
+  return verb;
+}
+
+Answered refuse(const std::string& line) {
+  fmt::print(stderr, "convoy: {}\n", line);
+  return {kBadUsage};
+}
+
+std::vector<std::string> names_of_verbs(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(verb->get_name());
+  return names;
+}
+
+std::vector<std::string> names_of_options(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// One line about what CLI11 did not understand.
+std::string describe(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
+  const auto chosen = app.get_subcommands();
+  const CLI::App& verb = chosen.empty() ? app : *chosen.front();
+  const std::string name = chosen.empty() ? "" : verb.get_name() + ": ";
+  const std::string help = fmt::format(" (see convoy {}{}--help)", verb.get_name(), chosen.empty() ? "" : " ");
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) {
+    std::string text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return name + text + help;
+  }
+  const std::vector<std::string> extras = app.remaining(true);
+  const std::string extra = extras.empty() ? arguments.back() : extras.front();
+  if (extra.rfind('-', 0) == 0) {
+    const std::string word = extra.substr(0, extra.find('='));
+    return fmt::format("{}unknown option {}{}{}", name, extra, did_you_mean(word, names_of_options(verb)), help);
+  }
+  return fmt::format("{}unexpected argument '{}'{}", name, extra, help);
+}
+
+// Looks at the command itself, before CLI11 does: its own messages about it do not name what was meant.
+std::string check_verb(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::vector<std::string> verbs = names_of_verbs(app);
+  if (arguments.empty()) return fmt::format("which command? {} (see convoy --help)", fmt::join(verbs, ", "));
+  const std::string& verb = arguments.front();
+  if (verb.rfind('-', 0) == 0 || std::find(verbs.begin(), verbs.end(), verb) != verbs.end()) return "";
+  return fmt::format("unknown command '{}'{} (see convoy --help)", verb, did_you_mean(verb, verbs));
+}
+
+std::string check_ranks(int ranks) {
+  return ranks >= 1 ? "" : fmt::format("-n {}: a job needs at least 1 rank", ranks);
+}
+
+std::variant<Request, Answered> finish_run(RunRequest run, const CLI::App& verb, const std::string& resume,
+                                           const std::vector<std::string>& arguments) {
+  if (const std::string wrong = check_ranks(run.ranks); !wrong.empty()) return refuse("run: " + wrong);
+  if (run.baseline_steps < 1) return refuse("run: --baseline-steps must be at least 1");
+  run.resume = verb.count("--resume") > 0;
+  if (run.resume && !resume.empty()) {
+    if (!run.out.empty() && run.out != resume) return refuse("run: --resume and --out name different directories");
+    run.out = resume;
+  }
+  if (run.resume && run.out.empty()) return refuse("run: --resume needs the run directory: --resume DIR");
+  run.command_line = {"convoy"};
+  run.command_line.insert(run.command_line.end(), arguments.begin(), arguments.end());
+  return Request(std::move(run));
+}
+
+std::variant<Request, Answered> finish_launch(LaunchRequest launch, std::vector<std::string> command) {
+  if (const std::string wrong = check_ranks(launch.ranks); !wrong.empty()) return refuse("launch: " + wrong);
+  if (command.empty()) return refuse("launch: which program? convoy launch -n 2 -- ./program");
+  launch.command = std::move(command);
+  return Request(std::move(launch));
+}
+
+}  // namespace
+
+std::variant<Request, Answered> parse_command_line(const std::vector<std::string>& arguments) {
+  CLI::App app("Convoy trains one model on several processes and measures whether that was worth it.", "convoy");
+  RunRequest run;
+  LaunchRequest launch;
+  LedgerRequest ledger;
+  std::string resume;
+  app.set_version_flag("--version", fmt::format("convoy {}", kVersion));
+  app.require_subcommand(1);
+  const CLI::App* run_verb = add_run(app, run, resume);
+  const CLI::App* launch_verb = add_launch(app, launch);
+  add_ledger(app, ledger);
+  app.footer(
+      example("convoy run examples/recipes/fashion_cnn.toml -n 2\n\nconvoy VERB --help says more about each verb."));
+  if (const std::string wrong = check_verb(app, arguments); !wrong.empty()) return refuse(wrong);
+
+  // What follows -- belongs to the launched program, whatever it looks like.
+  std::vector<std::string> own = arguments;
+  std::vector<std::string> command;
+  const auto dashes = std::find(own.begin(), own.end(), "--");
+  if (arguments.front() == "launch" && dashes != own.end()) {
+    command.assign(dashes + 1, own.end());
+    own.erase(dashes, own.end());
+  }
+  try {
+    std::reverse(own.begin(), own.end());  // CLI11 takes arguments from the back
+    app.parse(own);
+  } catch (const CLI::ParseError& error) {
+    // Help and the version come as errors with status 0.
+    if (error.get_exit_code() == 0) return Answered{app.exit(error)};
+    return refuse(describe(app, error, arguments));
+  }
+  if (run_verb->parsed()) return finish_run(std::move(run), *run_verb, resume, arguments);
+  if (launch_verb->parsed()) return finish_launch(std::move(launch), std::move(command));
+  return Request(std::move(ledger));
+}
+
+}  // namespace convoy::cli

@@ -1,0 +1,30 @@
+// Whether the files that a run will read exist.
+#include "apps/cli/data_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "convoy/base/error.h"
+#include "convoy/records/images.h"
+
+namespace convoy::cli {
+
+void check_data(Files& files, const spec::DataRecipe& data) {
+  if (data.format != "idx") return;
+  const std::string folder = data.path.empty() ? records::kDefaultImageFolder : data.path;
+  const char* hint = data.path.empty() ? "install the package dataset-fashion-mnist or set data.path" : "see data.path";
+  if (!files.exists(folder)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("there is no data folder {}: {}", folder, hint));
+  }
+  const std::vector<std::string> names = files.list(folder);
+  // Only the part of the names that all spellings share: the reader knows the rest.
+  for (const char* part : {"train-images", "train-labels", "t10k-images", "t10k-labels"}) {
+    const bool found =
+        std::any_of(names.begin(), names.end(), [part](const std::string& name) { return name.rfind(part, 0) == 0; });
+    if (found) continue;
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}/{}-idx*-ubyte[.gz] is missing: {}", folder, part, hint));
+  }
+}
+
+}  // namespace convoy::cli

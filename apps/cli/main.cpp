@@ -1,0 +1,44 @@
+// The `convoy` command: everything that needs no libtorch, so that it starts in milliseconds.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "apps/cli/command_line.h"
+#include "convoy/base/error.h"
+
+namespace {
+
+// A descriptor opened later must never become standard input, output or error of this process.
+void fill_standard_descriptors() {
+  for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
+    if (fd <= STDERR_FILENO) continue;
+    ::close(fd);
+    return;
+  }
+}
+
+struct Dispatch {
+  int operator()(const convoy::cli::RunRequest& request) const { return convoy::cli::run_command(request); }
+  int operator()(const convoy::cli::LaunchRequest& request) const { return convoy::cli::launch_command(request); }
+  int operator()(const convoy::cli::LedgerRequest& request) const { return convoy::cli::ledger_command(request); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fill_standard_descriptors();
+  try {
+    const auto parsed = convoy::cli::parse_command_line(std::vector<std::string>(argv + 1, argv + argc));
+    if (const auto* answered = std::get_if<convoy::cli::Answered>(&parsed)) return answered->status;
+    return std::visit(Dispatch{}, std::get<convoy::cli::Request>(parsed));
+  } catch (const convoy::Error& error) {
+    fmt::print(stderr, "convoy: {}\n", error.what());
+    return convoy::exit_status(error.code());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "convoy: unexpected: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,396 @@
+// Executor: the data movement of one operation. What happens while it waits is in executor_wait.cpp.
+#include "convoy/comm/engine/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "convoy/comm/engine/reduce.h"
+
+namespace convoy::comm {
+namespace {
+
+constexpr std::size_t kPooledBlocks = 16;
+
+bool overlap(const std::byte* a, const std::byte* a_end, const std::byte* b, const std::byte* b_end) {
+  return a < b_end && b < a_end;
+}
+
+// Copies elements from pieces to pieces of the same total length that are cut differently.
+void copy_pieces(const std::vector<Extent>& from, const std::vector<Extent>& to, std::size_t element_bytes) {
+  std::size_t source = 0;
+  std::size_t source_done = 0;
+  for (const Extent& target : to) {
+    const std::size_t bytes = static_cast<std::size_t>(target.elements) * element_bytes;
+    for (std::size_t done = 0; done < bytes;) {
+      const std::size_t length = static_cast<std::size_t>(from[source].elements) * element_bytes;
+      const std::size_t step = std::min(bytes - done, length - source_done);
+      if (target.data + done != from[source].data + source_done) {
+        std::memmove(target.data + done, from[source].data + source_done, step);
+      }
+      done += step;
+      source_done += step;
+      if (source_done == length) {
+        ++source;
+        source_done = 0;
+      }
+    }
+  }
+}
+
+// Walks along pieces of one chunk.
+class PieceCursor {
+ public:
+  explicit PieceCursor(std::vector<Extent> pieces) : pieces_(std::move(pieces)) {}
+  std::byte* data(std::size_t element_bytes) const {
+    return pieces_[at_].data + static_cast<std::size_t>(done_) * element_bytes;
+  }
+  std::int64_t left() const { return pieces_[at_].elements - done_; }
+  void advance(std::int64_t elements) {
+    done_ += elements;
+    if (done_ < pieces_[at_].elements) return;
+    ++at_;
+    done_ = 0;
+  }
+
+ private:
+  std::vector<Extent> pieces_;
+  std::size_t at_ = 0;
+  std::int64_t done_ = 0;
+};
+
+}  // namespace
+
+ScratchPool::Block ScratchPool::take(std::size_t bytes) {
+  auto best = blocks_.end();
+  for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
+    if (block->bytes >= bytes && (best == blocks_.end() || block->bytes < best->bytes)) best = block;
+  }
+  if (best != blocks_.end()) {
+    Block block = std::move(*best);
+    blocks_.erase(best);
+    return block;
+  }
+  Block block;
+  block.memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  block.bytes = bytes;
+  return block;
+}
+
+void ScratchPool::give(Block block) {
+  blocks_.push_back(std::move(block));
+  if (blocks_.size() <= kPooledBlocks) return;
+  blocks_.erase(std::min_element(blocks_.begin(), blocks_.end(),
+                                 [](const Block& a, const Block& b) { return a.bytes < b.bytes; }));
+}
+
+Executor::Executor(Transport& transport, const ExecutorOptions& options, ScratchPool& pool,
+                   const Collective& collective, const observe::BoardOperation& operation,
+                   std::atomic<std::uint64_t>& sent_bytes)
+    : transport_(transport),
+      options_(options),
+      pool_(pool),
+      collective_(collective),
+      operation_(operation),
+      sent_bytes_(sent_bytes),
+      element_bytes_(element_bytes(collective.dtype)),
+      rank_(transport.rank()),
+      deadline_(system_clock(), options.timeout),
+      began_(system_clock().now()),
+      peers_(static_cast<std::size_t>(transport.size())),
+      scratches_(static_cast<std::size_t>(collective.schedule->scratches[static_cast<std::size_t>(rank_)])) {}
+
+Executor::~Executor() {
+  for (Scratch& scratch : scratches_) let_go(scratch);
+  for (Deferred& part : deferred_) let_go(part.source);
+  transport_.board().update(rank_, observe::BoardPhase::kOutside, messages_, -1);
+}
+
+void Executor::run() {
+  agree();
+  for (const spec::Round& round : collective_.schedule->ranks[static_cast<std::size_t>(rank_)]) {
+    run_round(round);
+    ++round_;
+  }
+  wait_until_all_sent();
+  // A peer that failed may have written memory that was read here: then its notice is there by now.
+  look_up();
+}
+
+void Executor::run_round(const spec::Round& round) {
+  queue_messages(round);
+  exchange();
+  write_deferred();
+  for (const spec::Operation& operation : round) {
+    if (operation.kind == spec::OpKind::kReduce || operation.kind == spec::OpKind::kCopy) combine_chunks(operation);
+  }
+}
+
+void Executor::queue_messages(const spec::Round& round) {
+  for (const spec::Operation& operation : round) {
+    if (operation.kind == spec::OpKind::kSend) {
+      std::deque<Parcel>& sends = peer(operation.peer).sends;
+      for (const Extent& piece : pieces_of(operation.target)) {
+        sends.push_back(Parcel{piece.data, static_cast<std::size_t>(piece.elements) * element_bytes_});
+      }
+      if (operation.target.count == 0) sends.push_back(Parcel{});
+    } else if (operation.kind == spec::OpKind::kReceive) {
+      peer(operation.peer).receives.push_back(Receive{&operation.target, 0});
+    }
+  }
+}
+
+void Executor::exchange() {
+  while (true) {
+    const std::uint32_t seen = transport_.signal();
+    const bool offered = offer_sends();
+    const bool taken = take_receives();
+    const std::vector<int> pending = pending_peers();
+    if (pending.empty()) return;
+    if (offered || taken) {
+      look_up();
+    } else {
+      block(seen, pending);
+    }
+  }
+}
+
+std::vector<int> Executor::pending_peers() const {
+  std::vector<int> pending;
+  // Whoever is waited for comes before whoever has no room: the former is what the board shows.
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (!peers_[rank].receives.empty()) pending.push_back(static_cast<int>(rank));
+  }
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (peers_[rank].receives.empty() && !peers_[rank].sends.empty()) pending.push_back(static_cast<int>(rank));
+  }
+  return pending;
+}
+
+bool Executor::offer_sends() {
+  bool moved = false;
+  for (int step = 1; step <= transport_.size(); ++step) {
+    const int to = (rank_ + step) % transport_.size();
+    Peer& traffic = peer(to);
+    while (!traffic.sends.empty() && offer_next(to, traffic)) moved = true;
+  }
+  return moved;
+}
+
+bool Executor::offer_next(int peer, Peer& traffic) {
+  Parcel& parcel = traffic.sends.front();
+  std::size_t bytes = parcel.bytes;
+  if (bytes > 0) {
+    const std::size_t largest = transport_.largest_message(parcel.data);
+    if (largest < bytes) bytes = largest - largest % element_bytes_;
+    CONVOY_CHECK(bytes > 0, "a transport takes at least one element");
+  }
+  const MessageHeader header{options_.generation, operation_.sequence, traffic.sent_messages, bytes};
+  const auto ticket = transport_.try_send(peer, header, parcel.data);
+  if (!ticket) return false;
+  ++traffic.sent_messages;
+  ++messages_;
+  sent_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (bytes > 0 && !transport_.sent(peer, *ticket)) {
+    outstanding_.push_back(Outstanding{peer, *ticket, parcel.data, parcel.data + bytes, round_});
+  }
+  if (bytes == parcel.bytes) {
+    traffic.sends.pop_front();
+  } else {
+    parcel.data += bytes;
+    parcel.bytes -= bytes;
+  }
+  return true;
+}
+
+bool Executor::take_receives() {
+  bool moved = false;
+  for (int step = 1; step <= transport_.size(); ++step) {
+    const int from = (rank_ + transport_.size() - step) % transport_.size();
+    Peer& traffic = peer(from);
+    while (!traffic.receives.empty() && take_next(from, traffic)) moved = true;
+  }
+  return moved;
+}
+
+bool Executor::take_next(int peer, Peer& traffic) {
+  Message message;
+  if (!transport_.try_receive(peer, message)) return false;
+  if (message.header.generation != options_.generation) {
+    transport_.release(message);
+    return true;
+  }
+  Receive& receive = traffic.receives.front();
+  const spec::Chunk& target = *receive.target;
+  check_message(message, traffic, target.count - receive.received);
+  ++traffic.taken_messages;
+  ++messages_;
+  const auto elements = static_cast<std::int64_t>(message.header.bytes / element_bytes_);
+  place(message, spec::Chunk{target.kind, target.index, target.offset + receive.received, elements});
+  receive.received += elements;
+  if (receive.received == target.count) traffic.receives.pop_front();
+  return true;
+}
+
+void Executor::check_message(const Message& message, const Peer& traffic, std::int64_t room) const {
+  const MessageHeader& header = message.header;
+  const bool fits =
+      header.bytes % element_bytes_ == 0 && header.bytes / element_bytes_ <= static_cast<std::uint64_t>(room);
+  const bool progress = header.bytes > 0 || room == 0;
+  if (header.sequence == operation_.sequence && header.index == traffic.taken_messages && fits && progress) return;
+  transport_.release(message);
+  fail(ErrorCode::kDesync,
+       fmt::format("rank {} sent message {} of operation #{} with {} bytes where rank {} expected message {} of "
+                   "operation #{} with at most {} elements of {} bytes",
+                   message.peer, header.index, header.sequence, header.bytes, rank_, traffic.taken_messages,
+                   operation_.sequence, room, element_bytes_),
+       message.peer);
+}
+
+void Executor::place(const Message& message, const spec::Chunk& part) {
+  if (part.count == 0) {
+    transport_.release(message);
+    return;
+  }
+  if (part.kind == spec::BufferKind::kScratch) {
+    hold(scratches_[static_cast<std::size_t>(part.index)], message, message.lent);
+    return;
+  }
+  const std::vector<Extent> targets = pieces_of(part);
+  forget_sent();
+  if (conflicts(targets, false)) {
+    // What this round sends may be released only after the other side could write, which waits for us in turn: then
+    // nothing may stay lent.
+    deferred_.push_back(Deferred{part, Scratch{}});
+    hold(deferred_.back().source, message, message.lent && !conflicts(targets, true));
+    return;
+  }
+  copy_pieces({Extent{const_cast<std::byte*>(message.data), part.count}}, targets, element_bytes_);
+  transport_.release(message);
+}
+
+void Executor::hold(Scratch& scratch, const Message& message, bool keep_lent) {
+  const auto elements = static_cast<std::int64_t>(message.header.bytes / element_bytes_);
+  if (keep_lent) {
+    scratch.pieces.push_back(Extent{const_cast<std::byte*>(message.data), elements});
+    scratch.lent.push_back(message);
+    return;
+  }
+  scratch.owned.push_back(pool_.take(message.header.bytes));
+  std::memcpy(scratch.owned.back().memory.get(), message.data, message.header.bytes);
+  scratch.pieces.push_back(Extent{scratch.owned.back().memory.get(), elements});
+  transport_.release(message);
+}
+
+void Executor::write_deferred() {
+  for (std::size_t i = 0; i < deferred_.size(); ++i) {
+    const std::vector<Extent> targets = pieces_of(deferred_[i].target);
+    wait_until_writable(targets);
+    copy_pieces(deferred_[i].source.pieces, targets, element_bytes_);
+    let_go(deferred_[i].source);
+  }
+  deferred_.clear();
+}
+
+void Executor::combine_chunks(const spec::Operation& operation) {
+  if (operation.target.count == 0) return;
+  if (operation.target.kind == spec::BufferKind::kScratch) {
+    Scratch& scratch = scratches_[static_cast<std::size_t>(operation.target.index)];
+    scratch.owned.push_back(pool_.take(static_cast<std::size_t>(operation.target.count) * element_bytes_));
+    scratch.pieces = {Extent{scratch.owned.back().memory.get(), operation.target.count}};
+  }
+  std::vector<Extent> targets = pieces_of(operation.target);
+  wait_until_writable(targets);
+  PieceCursor target(std::move(targets));
+  std::vector<PieceCursor> sources;
+  for (const spec::Chunk& source : operation.sources) sources.emplace_back(pieces_of(source));
+  const std::vector<int> copy_program{0};
+  const std::vector<int>& program = operation.kind == spec::OpKind::kCopy ? copy_program : operation.program;
+  const bool divides = operation.final && collective_.reduce == ReduceOp::kMean;
+  const int divisor = divides ? collective_.schedule->contributions : 1;
+  const std::int64_t most = std::max<std::int64_t>(1, options_.chunk_bytes / static_cast<std::int64_t>(element_bytes_));
+  std::vector<const std::byte*> at(sources.size());
+  for (std::int64_t left = operation.target.count; left > 0;) {
+    std::int64_t count = std::min({left, most, target.left()});
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      count = std::min(count, sources[i].left());
+      at[i] = sources[i].data(element_bytes_);
+    }
+    combine(collective_.dtype, collective_.reduce, program, at, target.data(element_bytes_), count, divisor);
+    target.advance(count);
+    for (PieceCursor& source : sources) source.advance(count);
+    left -= count;
+    if (left > 0) look_up();
+  }
+  for (const spec::Chunk& source : operation.sources) {
+    if (source.kind == spec::BufferKind::kScratch) let_go(scratches_[static_cast<std::size_t>(source.index)]);
+  }
+}
+
+void Executor::own_everything_held() {
+  for (Scratch& scratch : scratches_) own(scratch);
+  for (Deferred& part : deferred_) own(part.source);
+}
+
+void Executor::own(Scratch& scratch) {
+  if (scratch.lent.empty()) return;
+  std::int64_t elements = 0;
+  for (const Extent& piece : scratch.pieces) elements += piece.elements;
+  ScratchPool::Block block = pool_.take(static_cast<std::size_t>(elements) * element_bytes_);
+  const std::vector<Extent> whole{Extent{block.memory.get(), elements}};
+  copy_pieces(scratch.pieces, whole, element_bytes_);
+  let_go(scratch);
+  scratch.pieces = whole;
+  scratch.owned.push_back(std::move(block));
+}
+
+void Executor::let_go(Scratch& scratch) {
+  for (const Message& message : scratch.lent) transport_.release(message);
+  for (ScratchPool::Block& block : scratch.owned) pool_.give(std::move(block));
+  scratch = Scratch{};
+}
+
+void Executor::forget_sent() {
+  std::erase_if(outstanding_, [this](const Outstanding& send) { return transport_.sent(send.peer, send.ticket); });
+}
+
+bool Executor::conflicts(const std::byte* data, std::size_t bytes, bool this_round_only) const {
+  return std::any_of(outstanding_.begin(), outstanding_.end(), [&](const Outstanding& send) {
+    return (!this_round_only || send.round == round_) && overlap(data, data + bytes, send.begin, send.end);
+  });
+}
+
+bool Executor::conflicts(const std::vector<Extent>& pieces, bool this_round_only) const {
+  if (outstanding_.empty()) return false;
+  return std::any_of(pieces.begin(), pieces.end(), [&](const Extent& piece) {
+    return conflicts(piece.data, static_cast<std::size_t>(piece.elements) * element_bytes_, this_round_only);
+  });
+}
+
+std::vector<Extent> Executor::pieces_of(const spec::Chunk& chunk) {
+  std::span<const Extent> extents = collective_.output.extents();
+  if (chunk.kind == spec::BufferKind::kInput) {
+    extents = collective_.inputs[static_cast<std::size_t>(chunk.index)].extents();
+  } else if (chunk.kind == spec::BufferKind::kScratch) {
+    extents = scratches_[static_cast<std::size_t>(chunk.index)].pieces;
+  }
+  std::vector<Extent> pieces;
+  std::int64_t skip = chunk.offset;
+  std::int64_t left = chunk.count;
+  for (const Extent& extent : extents) {
+    if (left == 0) break;
+    if (skip >= extent.elements) {
+      skip -= extent.elements;
+      continue;
+    }
+    const std::int64_t count = std::min(left, extent.elements - skip);
+    pieces.push_back(Extent{extent.data + static_cast<std::size_t>(skip) * element_bytes_, count});
+    left -= count;
+    skip = 0;
+  }
+  CONVOY_CHECK(left == 0, "a schedule's chunk lies inside its buffer");
+  return pieces;
+}
+
+}  // namespace convoy::comm

@@ -1,0 +1,156 @@
+// Executes one collective operation on this rank: runs its rounds of the schedule over a transport.
+//
+// Words: a *piece* is a stretch of memory of whole elements. A send of a chunk becomes one message per piece, cut to
+// what the transport takes; the receiver accepts any cutting. A message is *lent* when it lies in the sender's memory:
+// it is read there by the reduction and released afterwards, others are copied out. A lent send is *outstanding* until
+// the receiver has released it; no memory of an outstanding send is written (the write-after-read rule).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/comm/group.h"
+
+namespace convoy::comm {
+
+/// What an executor needs to know of its group.
+struct ExecutorOptions {
+  std::string group = "world";
+  std::uint64_t generation = 1;
+  Duration timeout = std::chrono::seconds(60);
+  Duration silent_after = std::chrono::milliseconds(1500);
+  std::int64_t chunk_bytes = 1 << 18;
+};
+
+/// Memory for what has to be copied out, kept between operations.
+/// Threads:    one caller at a time
+class ScratchPool {
+ public:
+  /// A block of memory.
+  struct Block {
+    std::unique_ptr<std::byte[]> memory;
+    std::size_t bytes = 0;
+  };
+  /// Returns a block of at least this size.
+  Block take(std::size_t bytes);
+  /// Keeps a block for later; of too many, the smallest ones go.
+  void give(Block block);
+
+ private:
+  std::vector<Block> blocks_;
+};
+
+/// Executes one operation.
+/// Threads:    one caller at a time; lives for one operation
+/// Blocking:   until the operation is complete on this rank, at most the timeout
+class Executor {
+ public:
+  /// Borrows everything for the operation's duration; counts payload bytes in `sent_bytes`.
+  Executor(Transport& transport, const ExecutorOptions& options, ScratchPool& pool, const Collective& collective,
+           const observe::BoardOperation& operation, std::atomic<std::uint64_t>& sent_bytes);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Enters, agrees with all ranks that they mean the same operation, and runs it.
+  /// Errors:     kDesync, kTimeout, kPeerLost, kAborted, as Group says
+  void run();
+
+ private:
+  // A lent send that the receiver has not released.
+  struct Outstanding {
+    int peer = -1;
+    std::uint64_t ticket = 0;
+    const std::byte* begin = nullptr;
+    const std::byte* end = nullptr;
+    std::size_t round = 0;
+  };
+  // A piece that is to be offered to a peer; one without elements is an empty message.
+  struct Parcel {
+    const std::byte* data = nullptr;
+    std::size_t bytes = 0;
+  };
+  // What a scratch buffer holds: pieces of lent messages, or of memory of its own.
+  struct Scratch {
+    std::vector<Extent> pieces;
+    std::vector<Message> lent;
+    std::vector<ScratchPool::Block> owned;
+  };
+  // A receive that is not complete; messages from one peer fill its receives in order.
+  struct Receive {
+    const spec::Chunk* target = nullptr;
+    std::int64_t received = 0;
+  };
+  // A part of a receive that has arrived and may not be written to its target yet.
+  struct Deferred {
+    spec::Chunk target;
+    Scratch source;
+  };
+  // The traffic with one peer.
+  struct Peer {
+    std::deque<Parcel> sends;
+    std::deque<Receive> receives;
+    std::uint64_t sent_messages = 0;
+    std::uint64_t taken_messages = 0;
+    bool seen_lost = false;
+  };
+
+  void agree();
+  std::vector<int> not_entered();
+  void check_agreement();
+  void run_round(const spec::Round& round);
+  void queue_messages(const spec::Round& round);
+  void exchange();
+  bool offer_sends();
+  bool offer_next(int peer, Peer& traffic);
+  bool take_receives();
+  bool take_next(int peer, Peer& traffic);
+  void check_message(const Message& message, const Peer& traffic, std::int64_t room) const;
+  void place(const Message& message, const spec::Chunk& part);
+  void hold(Scratch& scratch, const Message& message, bool keep_lent);
+  void write_deferred();
+  void combine_chunks(const spec::Operation& operation);
+  void own_everything_held();
+  void own(Scratch& scratch);
+  void let_go(Scratch& scratch);
+  void forget_sent();
+  bool conflicts(const std::byte* data, std::size_t bytes, bool this_round_only) const;
+  bool conflicts(const std::vector<Extent>& pieces, bool this_round_only) const;
+  void wait_until_writable(const std::vector<Extent>& pieces);
+  void wait_until_all_sent();
+  std::vector<Extent> pieces_of(const spec::Chunk& chunk);
+  std::vector<int> pending_peers() const;
+
+  void look_up();
+  void throw_if_aborted() const;
+  void block(std::uint32_t seen, const std::vector<int>& waited_for);
+  void beat();
+  [[noreturn]] void fail_timeout();
+  [[noreturn]] void fail(ErrorCode code, const std::string& message, int peer) const;
+  Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+
+  Transport& transport_;
+  const ExecutorOptions& options_;
+  ScratchPool& pool_;
+  const Collective& collective_;
+  const observe::BoardOperation operation_;
+  std::atomic<std::uint64_t>& sent_bytes_;
+  const std::size_t element_bytes_;
+  const int rank_;
+  const Deadline deadline_;
+  const TimePoint began_;
+  TimePoint last_beat_;
+  std::size_t round_ = 0;
+  std::uint64_t messages_ = 0;
+  std::vector<Peer> peers_;
+  std::vector<Scratch> scratches_;
+  std::vector<Deferred> deferred_;
+  std::vector<Outstanding> outstanding_;
+};
+
+}  // namespace convoy::comm

@@ -1,0 +1,259 @@
+// Queues operations, runs them in order, and turns the first failure into everybody's.
+#include "convoy/comm/engine/scheduled_group.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "convoy/base/hash.h"
+#include "convoy/base/log.h"
+#include "convoy/comm/engine/reduce.h"
+
+namespace convoy::comm {
+namespace {
+
+constexpr std::size_t kRemembered = 64;
+constexpr Duration kIdleBeat = std::chrono::milliseconds(200);
+constexpr Duration kWithdrawLimit = std::chrono::seconds(1);
+
+using Words = std::vector<std::uint64_t>;
+
+void add_number(Words& words, std::int64_t number) { words.push_back(static_cast<std::uint64_t>(number)); }
+
+void add_chunk(Words& words, const spec::Chunk& chunk) {
+  add_number(words, static_cast<std::int64_t>(chunk.kind));
+  add_number(words, chunk.index);
+  add_number(words, chunk.offset);
+  add_number(words, chunk.count);
+}
+
+void add_operation(Words& words, const spec::Operation& operation) {
+  add_number(words, static_cast<std::int64_t>(operation.kind));
+  add_number(words, operation.peer);
+  add_number(words, operation.final ? 1 : 0);
+  add_chunk(words, operation.target);
+  for (const spec::Chunk& source : operation.sources) add_chunk(words, source);
+  for (const int step : operation.program) add_number(words, step);
+}
+
+// A hash of everything that the ranks must agree on.
+std::uint64_t hash_of(const spec::Schedule& schedule) {
+  Words words;
+  add_number(words, schedule.contributions);
+  for (const spec::RankRounds& rounds : schedule.ranks) {
+    add_number(words, static_cast<std::int64_t>(rounds.size()));
+    for (const spec::Round& round : rounds) {
+      add_number(words, static_cast<std::int64_t>(round.size()));
+      for (const spec::Operation& operation : round) add_operation(words, operation);
+    }
+  }
+  const std::string_view bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint64_t));
+  return hash64(bytes, hash64(schedule.algorithm));
+}
+
+bool has_reduction(const spec::Schedule& schedule) {
+  for (const spec::RankRounds& rounds : schedule.ranks) {
+    for (const spec::Round& round : rounds) {
+      for (const spec::Operation& operation : round) {
+        if (operation.kind == spec::OpKind::kReduce) return true;
+      }
+    }
+  }
+  return false;
+}
+
+ExecutorOptions executor_options(const GroupOptions& options) {
+  ExecutorOptions chosen;
+  chosen.group = options.name;
+  chosen.generation = options.generation;
+  chosen.timeout = options.timeout;
+  chosen.silent_after = options.silent_after;
+  chosen.chunk_bytes = options.chunk_bytes;
+  return chosen;
+}
+
+}  // namespace
+
+ScheduledGroup::ScheduledGroup(std::unique_ptr<Transport> transport, const GroupOptions& options)
+    : options_(options),
+      executor_options_(executor_options(options)),
+      transport_(std::move(transport)),
+      thread_([this] { run(); }) {}
+
+ScheduledGroup::~ScheduledGroup() {
+  bool busy = false;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    busy = running_ || !queue_.empty();
+    changed_.notify_all();
+  }
+  if (busy) {
+    abort(Error(ErrorCode::kAborted,
+                fmt::format("rank {} destroyed group '{}' while operations were running", rank(), options_.name)));
+  }
+  thread_.join();
+}
+
+std::shared_ptr<const spec::Schedule> ScheduledGroup::schedule(const std::string& key,
+                                                               const std::function<spec::Schedule()>& build) {
+  for (const auto& [known, schedule] : schedules_) {
+    if (known == key) return schedule;
+  }
+  if (schedules_.size() == kRemembered) schedules_.erase(schedules_.begin());
+  schedules_.emplace_back(key, std::make_shared<const spec::Schedule>(build()));
+  return schedules_.back().second;
+}
+
+const ScheduledGroup::ScheduleFacts& ScheduledGroup::facts_of(const std::shared_ptr<const spec::Schedule>& schedule) {
+  for (const ScheduleFacts& known : facts_) {
+    if (known.schedule == schedule) return known;
+  }
+  if (facts_.size() == kRemembered) facts_.erase(facts_.begin());
+  ScheduleFacts facts;
+  facts.schedule = schedule;
+  facts.hash = hash_of(*schedule);
+  facts.reduces = has_reduction(*schedule);
+  facts_.push_back(std::move(facts));
+  return facts_.back();
+}
+
+void ScheduledGroup::check(const Collective& collective, const ScheduleFacts& facts) const {
+  const spec::Schedule& schedule = *collective.schedule;
+  const auto refuse = [&](ErrorCode code, const std::string& what) {
+    throw Error(code, fmt::format("{} in group '{}': {}", schedule.collective, options_.name, what));
+  };
+  const auto me = static_cast<std::size_t>(rank());
+  if (schedule.ranks.size() != static_cast<std::size_t>(size())) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("the schedule is for {} ranks, the group has {}", schedule.ranks.size(), size()));
+  }
+  if (collective.inputs.size() != static_cast<std::size_t>(schedule.inputs[me])) {
+    refuse(ErrorCode::kInvalidArgument, fmt::format("rank {} brings {} inputs where {} are wanted", rank(),
+                                                    collective.inputs.size(), schedule.inputs[me]));
+  }
+  for (const Buffer& input : collective.inputs) {
+    if (input.elements() == schedule.input_elements[me]) continue;
+    refuse(ErrorCode::kInvalidArgument, fmt::format("an input of rank {} has {} elements where {} are wanted", rank(),
+                                                    input.elements(), schedule.input_elements[me]));
+  }
+  if (collective.output.elements() != schedule.output_elements[me]) {
+    refuse(ErrorCode::kInvalidArgument, fmt::format("the output of rank {} has {} elements where {} are wanted", rank(),
+                                                    collective.output.elements(), schedule.output_elements[me]));
+  }
+  const bool integer_mean = collective.reduce == ReduceOp::kMean && !can_reduce(collective.dtype, ReduceOp::kMean);
+  if (integer_mean || (facts.reduces && !can_reduce(collective.dtype, collective.reduce))) {
+    refuse(ErrorCode::kNotSupported,
+           fmt::format("no {} of {} elements", to_string(collective.reduce), to_string(collective.dtype)));
+  }
+}
+
+void ScheduledGroup::throw_if_aborted() const {
+  auto notice = transport_->abort_notice();
+  // Should the notice not have got through, this rank still knows.
+  if (!notice && failed_) notice = AbortNotice{rank(), ErrorCode::kAborted, "an earlier operation failed"};
+  if (!notice) return;
+  ErrorContext context;
+  context.global_rank = rank();
+  context.peer = notice->rank;
+  context.group = options_.name;
+  throw Error(ErrorCode::kAborted,
+              fmt::format("group '{}' has ended because rank {} failed first: {}", options_.name, notice->rank,
+                          notice->message),
+              context);
+}
+
+Work ScheduledGroup::submit(Collective collective) {
+  throw_if_aborted();
+  CONVOY_CHECK(collective.schedule != nullptr, "a collective has a schedule");
+  const ScheduleFacts& facts = facts_of(collective.schedule);
+  check(collective, facts);
+  Task task;
+  task.operation.sequence = next_sequence_++;
+  task.operation.set_name(collective.schedule->collective);
+  task.operation.dtype = collective.dtype;
+  task.operation.reduce = collective.reduce;
+  task.operation.elements = collective.schedule->elements;
+  task.operation.root = collective.schedule->root;
+  task.operation.layout = facts.hash;
+  task.state = std::make_shared<WorkState>(
+      fmt::format("{} #{} in group '{}'", collective.schedule->collective, task.operation.sequence, options_.name));
+  task.collective = std::move(collective);
+  Work work(task.state);
+  MutexLock lock(mutex_);
+  queue_.push_back(std::move(task));
+  changed_.notify_all();
+  return work;
+}
+
+void ScheduledGroup::abort(const Error& error) {
+  AbortNotice notice;
+  notice.rank = rank();
+  notice.code = error.code();
+  notice.message = error.message();
+  transport_->raise_abort(notice);
+}
+
+void ScheduledGroup::beat() {
+  const auto now = std::chrono::duration_cast<Duration>(system_clock().now().time_since_epoch());
+  transport_->board().beat(rank(), now.count(), ::getpid());
+}
+
+void ScheduledGroup::run() {
+  ::pthread_setname_np(::pthread_self(), "convoy-comm");
+  while (true) {
+    Task task;
+    {
+      MutexLock lock(mutex_);
+      while (queue_.empty()) {
+        if (stopping_) return;
+        beat();
+        changed_.wait_for(mutex_, kIdleBeat);
+      }
+      task = std::move(queue_.front());
+      queue_.pop_front();
+      running_ = true;
+    }
+    execute(task);
+  }
+}
+
+void ScheduledGroup::execute(Task& task) {
+  try {
+    throw_if_aborted();
+    Executor executor(*transport_, executor_options_, pool_, task.collective, task.operation, sent_bytes_);
+    executor.run();
+  } catch (const Error& error) {
+    return fail(task, error);
+  } catch (const std::bad_alloc&) {
+    return fail(task,
+                Error(ErrorCode::kOutOfMemory, fmt::format("{}: no memory for what was received", task.state->what())));
+  } catch (const std::exception& error) {
+    return fail(task, Error(ErrorCode::kInternal, fmt::format("{}: {}", task.state->what(), error.what())));
+  }
+  finish(task, nullptr);
+}
+
+void ScheduledGroup::fail(Task& task, const Error& error) {
+  failed_ = true;
+  if (error.code() != ErrorCode::kAborted) abort(error);
+  transport_->withdraw(kWithdrawLimit);
+  finish(task, std::make_exception_ptr(error));
+}
+
+void ScheduledGroup::finish(Task& task, std::exception_ptr error) {
+  {
+    // Before anybody can learn of it: who has waited for the last work may destroy the group at once.
+    MutexLock lock(mutex_);
+    running_ = false;
+  }
+  task.state->complete(std::move(error));
+}
+
+std::unique_ptr<Group> make_group(std::unique_ptr<Transport> transport, const GroupOptions& options) {
+  return std::make_unique<ScheduledGroup>(std::move(transport), options);
+}
+
+}  // namespace convoy::comm

@@ -1,0 +1,108 @@
+// Group: ranks that run collective operations together, with a generation, a deadline and a way to give up together.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/base/clock.h"
+#include "convoy/base/dtype.h"
+#include "convoy/base/error.h"
+#include "convoy/comm/buffer.h"
+#include "convoy/comm/transport.h"
+#include "convoy/comm/work.h"
+#include "convoy/spec/schedule.h"
+
+namespace convoy::comm {
+
+/// A collective operation that a rank asks its group for.
+struct Collective {
+  /// What every rank does; the same on all ranks (built by the same pure function from the same arguments).
+  std::shared_ptr<const spec::Schedule> schedule;
+  /// This rank's inputs, as many as the schedule says.
+  std::vector<Buffer> inputs;
+  /// This rank's output. It may be the memory of an input.
+  Buffer output;
+  DType dtype = DType::kFloat32;
+  ReduceOp reduce = ReduceOp::kSum;
+};
+
+/// Ranks that run collective operations together.
+/// Collective: every rank submits the same operations in the same order
+/// Threads:    submit from one thread at a time; abort from any
+/// Errors:     kDesync when ranks submit different operations (both sides named, buffers unchanged); kTimeout naming
+/// the
+///             culprit by the progress board; kAborted naming the rank that failed first
+class Group {
+ public:
+  virtual ~Group() = default;
+  /// Returns the group's name.
+  virtual const std::string& name() const = 0;
+  /// Returns this rank's number in the group.
+  virtual int rank() const = 0;
+  /// Returns the number of ranks.
+  virtual int size() const = 0;
+  /// Returns the generation: how often the group was formed anew.
+  virtual std::uint64_t generation() const = 0;
+  /// Returns the longest wait of an operation.
+  virtual Duration timeout() const = 0;
+  /// Starts an operation; operations run in the order in which they were submitted.
+  /// Blocking:   returns once enqueued
+  [[nodiscard]] virtual Work submit(Collective collective) = 0;
+  /// Ends all operations on all ranks with kAborted naming this rank and the error. The first abort stays.
+  virtual void abort(const Error& error) = 0;
+  /// Returns the payload bytes that this rank has sent.
+  virtual std::uint64_t sent_bytes() const = 0;
+  /// Returns the schedule that was built under this key, building it when it is not among the newest.
+  /// Threads:    as submit
+  virtual std::shared_ptr<const spec::Schedule> schedule(const std::string& key,
+                                                         const std::function<spec::Schedule()>& build) = 0;
+};
+
+/// How a group behaves.
+struct GroupOptions {
+  /// The name in messages.
+  std::string name = "world";
+  /// How often the group was formed anew.
+  std::uint64_t generation = 1;
+  /// The longest wait of an operation, from the moment at which this rank begins it.
+  Duration timeout = std::chrono::seconds(60);
+  /// A peer without a sign of life for this long is called silent in messages.
+  Duration silent_after = std::chrono::milliseconds(1500);
+  /// Reductions work through this many bytes at a time.
+  std::int64_t chunk_bytes = 1 << 18;
+};
+
+/// Makes a group whose operations are run by a progress thread over a transport.
+/// Ownership:  the group owns the transport; destroying it aborts what is still running, and joins the thread
+std::unique_ptr<Group> make_group(std::unique_ptr<Transport> transport, const GroupOptions& options);
+
+/// Sums partials along the canonical tree and gives every rank the result. `inputs` are this rank's maximal subtrees
+/// from left to right; `output` is as long as each of them. A mean divides by the layout's leaves.
+[[nodiscard]] Work ordered_all_reduce_async(Group& group, const spec::OrderedLayout& layout, std::vector<Buffer> inputs,
+                                            Buffer output, DType dtype, ReduceOp reduce = ReduceOp::kSum);
+
+/// Combines every rank's input into every rank's output, in rank order along the canonical tree over ranks.
+[[nodiscard]] Work all_reduce_async(Group& group, Buffer input, Buffer output, DType dtype,
+                                    ReduceOp reduce = ReduceOp::kSum);
+
+/// Combines every rank's input and gives rank r shard r of the result (spec::shard_range).
+[[nodiscard]] Work reduce_scatter_async(Group& group, Buffer input, Buffer output, DType dtype,
+                                        ReduceOp reduce = ReduceOp::kSum);
+
+/// Gives every rank all inputs, in rank order; `parts` are the elements of each rank's input.
+[[nodiscard]] Work all_gather_async(Group& group, Buffer input, Buffer output, const std::vector<std::int64_t>& parts,
+                                    DType dtype);
+
+/// Gives every rank the root's buffer.
+[[nodiscard]] Work broadcast_async(Group& group, Buffer buffer, int root, DType dtype);
+
+/// Returns when every rank has called it.
+void barrier(Group& group);
+
+/// Combines one number of each rank.
+double all_reduce_number(Group& group, double value, ReduceOp reduce);
+
+}  // namespace convoy::comm

@@ -1,0 +1,472 @@
+// Messages through a control segment that all ranks map; payloads in an arena are read where they lie.
+#include "convoy/comm/shared_memory_transport.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "convoy/comm/shared_segment.h"
+
+namespace convoy::comm {
+namespace {
+
+// A sleeper looks up this often by itself, so that deadlines, deaths and lost wake-ups are seen.
+constexpr Duration kSlice = std::chrono::milliseconds(50);
+constexpr Duration kSpin = std::chrono::microseconds(25);
+constexpr int kYields = 4;
+constexpr Duration kLifeCheck = std::chrono::milliseconds(10);
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
+  timespec time{};
+  time.tv_sec = seconds.count();
+  time.tv_nsec = (limit - seconds).count();
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &time, nullptr, 0);
+}
+
+void futex_wake(std::atomic<std::uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+int usable_processors() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+// A number from the kernel's generator: it tells this segment from any other one that a descriptor may mean.
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {
+    throw Error(ErrorCode::kIo, "the kernel gives no random numbers");
+  }
+  return number;
+}
+
+// Where other processes find a file: process, descriptor, size, and the segment's nonce.
+struct FilePlace {
+  std::int64_t pid = 0;
+  std::int64_t descriptor = -1;
+  std::uint64_t bytes = 0;
+  std::uint64_t nonce = 0;
+
+  std::string str() const { return fmt::format("{} {} {} {}", pid, descriptor, bytes, nonce); }
+  static FilePlace parse(const std::string& key, const std::string& text) {
+    FilePlace place;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    bool good = true;
+    const auto next = [&](auto& number) {
+      while (at < end && *at == ' ') ++at;
+      const auto result = std::from_chars(at, end, number);
+      good = good && result.ec == std::errc();
+      at = result.ptr;
+    };
+    next(place.pid);
+    next(place.descriptor);
+    next(place.bytes);
+    next(place.nonce);
+    if (!good || at != end)
+      throw Error(ErrorCode::kCorrupt, fmt::format("'{}' in the store is damaged: '{}'", key, text));
+    return place;
+  }
+};
+
+// Notices the end of a process, even of one that nobody has waited for yet.
+class ProcessWatch {
+ public:
+  ProcessWatch() = default;
+  explicit ProcessWatch(std::int64_t pid) {
+    if (pid != ::getpid()) descriptor_ = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
+    ended_ = descriptor_ < 0 && errno == ESRCH && pid != ::getpid();
+  }
+  ProcessWatch(ProcessWatch&& other) noexcept { *this = std::move(other); }
+  ProcessWatch& operator=(ProcessWatch&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(ended_, other.ended_);
+    std::swap(checked_, other.checked_);
+    return *this;
+  }
+  ~ProcessWatch() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  bool ended() {
+    if (ended_ || descriptor_ < 0) return ended_;
+    const TimePoint now = system_clock().now();
+    if (now - checked_ < kLifeCheck) return false;
+    checked_ = now;
+    pollfd event{descriptor_, POLLIN, 0};
+    ended_ = ::poll(&event, 1, 0) == 1;
+    return ended_;
+  }
+
+ private:
+  int descriptor_ = -1;
+  bool ended_ = false;
+  TimePoint checked_;
+};
+
+class SharedMemoryTransport final : public Transport {
+ public:
+  SharedMemoryTransport(Store& store, int rank, int size, const SharedMemoryOptions& options)
+      : options_(options),
+        arena_(options.arena != nullptr ? *options.arena : process_arena()),
+        rank_(rank),
+        size_(size),
+        spins_(usable_processors() >= size),
+        lanes_(static_cast<std::size_t>(size)) {
+    for (LaneState& lane : lanes_) lane.staging_tickets.assign(options.staging_chunks, kFree);
+    try {
+      join(store, Deadline(system_clock(), options.limit));
+    } catch (...) {
+      give_up(store);
+      throw;
+    }
+  }
+  ~SharedMemoryTransport() override { leave(); }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string name() const override { return "shared_memory"; }
+  std::size_t largest_message(const std::byte* data) const override {
+    return arena_.contains(data) ? SIZE_MAX : options_.chunk_bytes;
+  }
+  std::optional<std::uint64_t> try_send(int peer, const MessageHeader& header, const std::byte* data) override;
+  bool sent(int peer, std::uint64_t ticket) override { return released(peer, ticket) || was_copied(peer, ticket); }
+  bool try_receive(int peer, Message& message) override;
+  void release(const Message& message) override;
+  std::uint32_t signal() const override { return view_.rank(rank_).signal.load(); }
+  void wait(std::uint32_t seen, Duration limit) override;
+  void wake_all() override {
+    for (int rank = 0; rank < size_; ++rank) touch(rank);
+  }
+  observe::ProgressBoard& board() override { return *board_; }
+  void raise_abort(const AbortNotice& notice) override;
+  std::optional<AbortNotice> abort_notice() const override;
+  std::optional<std::string> lost(int peer) override {
+    if (view_.rank(peer).presence.load() == Presence::kLeft) return "it has left the group";
+    if (watches_[static_cast<std::size_t>(peer)].ended()) return "its process has ended";
+    return std::nullopt;
+  }
+  // Peers that read on from the arena meet the abort notice before they call their result good.
+  void withdraw(Duration) override {}
+  std::uint64_t sent_bytes(int peer) const override { return lanes_[static_cast<std::size_t>(peer)].bytes; }
+
+ private:
+  static constexpr std::uint64_t kFree = UINT64_MAX;
+
+  // What this rank alone knows of its two lanes to and from a peer.
+  struct LaneState {
+    std::uint64_t next_ticket = 0;
+    std::uint64_t next_chunk = 0;
+    std::vector<std::uint64_t> staging_tickets;
+    std::uint64_t bytes = 0;
+    std::uint64_t next_taken = 0;
+    // Messages taken from this peer and not released.
+    std::size_t held = 0;
+  };
+
+  LaneState& lane(int peer) { return lanes_[static_cast<std::size_t>(peer)]; }
+  bool released(int peer, std::uint64_t ticket) const {
+    return view_.slot(rank_, peer, ticket).released.load(std::memory_order_acquire) > ticket;
+  }
+  bool was_copied(int peer, std::uint64_t ticket) const {
+    return view_.slot(rank_, peer, ticket).place != PayloadPlace::kArena;
+  }
+  void touch(int rank) {
+    RankCell& cell = view_.rank(rank);
+    cell.signal.fetch_add(1);
+    if (cell.sleepers.load() != 0) futex_wake(cell.signal);
+  }
+
+  void join(Store& store, const Deadline& deadline);
+  void make_segment(Store& store);
+  std::vector<FilePlace> meet(Store& store, const Deadline& deadline);
+  void map_peers(const std::vector<FilePlace>& places);
+  void await(Presence presence, const Deadline& deadline);
+  [[noreturn]] void fail_missing(const std::vector<int>& missing) const;
+  void give_up(Store& store) noexcept;
+  void leave() noexcept;
+  std::string key(const std::string& name) const {
+    return fmt::format("group/{}/{}/{}", options_.group, options_.generation, name);
+  }
+
+  const SharedMemoryOptions options_;
+  SharedArena& arena_;
+  const int rank_;
+  const int size_;
+  const bool spins_;
+  FileMapping segment_;
+  SegmentView view_;
+  std::optional<observe::SharedBoard> board_;
+  std::vector<FileMapping> peer_arenas_;
+  std::vector<ProcessWatch> watches_;
+  std::vector<LaneState> lanes_;
+};
+
+std::optional<std::uint64_t> SharedMemoryTransport::try_send(int peer, const MessageHeader& header,
+                                                             const std::byte* data) {
+  LaneState& lane = this->lane(peer);
+  const std::uint64_t ticket = lane.next_ticket;
+  const std::size_t slots = options_.slots;
+  if (ticket >= slots && !released(peer, ticket - slots)) return std::nullopt;
+  LaneSlot& slot = view_.slot(rank_, peer, ticket);
+  if (header.bytes == 0) {
+    slot.place = PayloadPlace::kNone;
+  } else if (arena_.contains(data, header.bytes)) {
+    slot.place = PayloadPlace::kArena;
+    slot.offset = arena_.offset_of(data);
+  } else {
+    CONVOY_CHECK(header.bytes <= options_.chunk_bytes, "a message outside the arena fits into a staging chunk");
+    const std::size_t chunk = lane.next_chunk % options_.staging_chunks;
+    std::uint64_t& user = lane.staging_tickets[chunk];
+    if (user != kFree && !released(peer, user)) return std::nullopt;
+    std::memcpy(view_.staging(rank_, peer, chunk), data, header.bytes);
+    user = ticket;
+    ++lane.next_chunk;
+    slot.place = PayloadPlace::kStaging;
+    slot.offset = chunk;
+  }
+  slot.header = header;
+  view_.head(rank_, peer).head.store(ticket + 1, std::memory_order_release);
+  ++lane.next_ticket;
+  lane.bytes += header.bytes;
+  touch(peer);
+  return ticket;
+}
+
+bool SharedMemoryTransport::try_receive(int peer, Message& message) {
+  LaneState& lane = this->lane(peer);
+  const std::uint64_t ticket = lane.next_taken;
+  if (view_.head(peer, rank_).head.load(std::memory_order_acquire) == ticket) return false;
+  const LaneSlot& slot = view_.slot(peer, rank_, ticket);
+  const FileMapping& arena = peer_arenas_[static_cast<std::size_t>(peer)];
+  message.header = slot.header;
+  message.data = nullptr;
+  message.lent = false;
+  message.peer = peer;
+  message.ticket = ticket;
+  const std::uint64_t bytes = slot.header.bytes;
+  bool sane = true;
+  if (slot.place == PayloadPlace::kArena) {
+    sane = bytes <= arena.size() && slot.offset <= arena.size() - bytes;
+    message.data = arena.data() + slot.offset;
+    // Half of the slots stay free for messages behind those that the receiver keeps.
+    message.lent = (lane.held + 1) * 2 <= options_.slots;
+  } else if (slot.place == PayloadPlace::kStaging) {
+    sane = bytes <= options_.chunk_bytes && slot.offset < options_.staging_chunks;
+    if (sane) message.data = view_.staging(peer, rank_, slot.offset);
+  } else {
+    sane = bytes == 0;
+  }
+  if (!sane) throw Error(ErrorCode::kInternal, fmt::format("rank {} sent a message that lies nowhere", peer));
+  ++lane.next_taken;
+  ++lane.held;
+  return true;
+}
+
+void SharedMemoryTransport::release(const Message& message) {
+  view_.slot(message.peer, rank_, message.ticket).released.store(message.ticket + 1, std::memory_order_release);
+  --lane(message.peer).held;
+  touch(message.peer);
+}
+
+void SharedMemoryTransport::wait(std::uint32_t seen, Duration limit) {
+  const Deadline deadline(system_clock(), limit);
+  if (spins_) {
+    const Deadline spin(system_clock(), std::min(limit, kSpin));
+    do {
+      for (int i = 0; i < 32; ++i) {
+        if (signal() != seen) return;
+        relax();
+      }
+    } while (!spin.expired());
+  }
+  for (int i = 0; i < kYields; ++i) {
+    if (signal() != seen) return;
+    std::this_thread::yield();
+  }
+  RankCell& cell = view_.rank(rank_);
+  cell.sleepers.fetch_add(1);
+  while (cell.signal.load() == seen && !deadline.expired()) {
+    futex_wait(cell.signal, seen, std::min(kSlice, deadline.remaining()));
+  }
+  cell.sleepers.fetch_sub(1);
+}
+
+void SharedMemoryTransport::raise_abort(const AbortNotice& notice) {
+  AbortCell& cell = view_.abort();
+  std::uint32_t empty = 0;
+  if (cell.state.compare_exchange_strong(empty, 1)) {
+    cell.rank = notice.rank;
+    cell.code = static_cast<std::int32_t>(notice.code);
+    cell.length = static_cast<std::uint32_t>(std::min(notice.message.size(), AbortCell::kTextBytes));
+    std::memcpy(cell.text, notice.message.data(), cell.length);
+    cell.state.store(2);
+  }
+  wake_all();
+}
+
+std::optional<AbortNotice> SharedMemoryTransport::abort_notice() const {
+  const AbortCell& cell = view_.abort();
+  if (cell.state.load() != 2) return std::nullopt;
+  AbortNotice notice;
+  notice.rank = cell.rank;
+  notice.code = static_cast<ErrorCode>(cell.code);
+  notice.message.assign(cell.text, std::min<std::size_t>(cell.length, AbortCell::kTextBytes));
+  return notice;
+}
+
+void SharedMemoryTransport::join(Store& store, const Deadline& deadline) {
+  if (rank_ == 0) make_segment(store);
+  FilePlace own;
+  own.pid = ::getpid();
+  own.descriptor = arena_.descriptor();
+  own.bytes = arena_.capacity();
+  store.set(key(fmt::format("rank/{}", rank_)), own.str());
+  const std::vector<FilePlace> places = meet(store, deadline);
+  if (rank_ != 0) {
+    const FilePlace control = FilePlace::parse(key("control"), store.get(key("control"), deadline.remaining()));
+    SegmentShape shape{size_, options_.slots, options_.staging_chunks, options_.chunk_bytes};
+    if (control.bytes != shape.bytes()) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("rank {} and rank 0 form group '{}' with different options", rank_, options_.group));
+    }
+    segment_ = FileMapping::open(control.pid, static_cast<int>(control.descriptor), control.bytes, true);
+    view_ = SegmentView(segment_.data(), shape);
+    if (view_.nonce() != control.nonce) {
+      throw Error(ErrorCode::kPeerLost, fmt::format("rank 0 of group '{}' is gone", options_.group));
+    }
+  }
+  board_.emplace(view_.board(), size_);
+  map_peers(places);
+  // Two steps: nobody takes its keys away before all have read them, and nobody goes on before all keys are gone, so
+  // that the same name can be used again at once.
+  await(Presence::kMapped, deadline);
+  store.remove(key(fmt::format("rank/{}", rank_)));
+  if (rank_ == 0) store.remove(key("control"));
+  await(Presence::kReady, deadline);
+  segment_.close_descriptor();
+}
+
+void SharedMemoryTransport::make_segment(Store& store) {
+  SegmentShape shape{size_, options_.slots, options_.staging_chunks, options_.chunk_bytes};
+  segment_ = FileMapping::create("convoy-group", shape.bytes());
+  view_ = SegmentView(segment_.data(), shape);
+  view_.nonce() = random_number();
+  FilePlace control;
+  control.pid = ::getpid();
+  control.descriptor = segment_.descriptor();
+  control.bytes = segment_.size();
+  control.nonce = view_.nonce();
+  store.set(key("control"), control.str());
+}
+
+std::vector<FilePlace> SharedMemoryTransport::meet(Store& store, const Deadline& deadline) {
+  std::vector<FilePlace> places;
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::string name = key(fmt::format("rank/{}", rank));
+    try {
+      places.push_back(FilePlace::parse(name, store.get(name, deadline.remaining())));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kTimeout) throw;
+      std::vector<int> missing;
+      for (int other = 0; other < size_; ++other) {
+        if (!store.try_get(key(fmt::format("rank/{}", other)))) missing.push_back(other);
+      }
+      if (missing.empty()) missing.push_back(rank);
+      fail_missing(missing);
+    }
+  }
+  return places;
+}
+
+void SharedMemoryTransport::map_peers(const std::vector<FilePlace>& places) {
+  for (int rank = 0; rank < size_; ++rank) {
+    const FilePlace& place = places[static_cast<std::size_t>(rank)];
+    if (rank == rank_) {
+      peer_arenas_.emplace_back();
+      watches_.emplace_back();
+      continue;
+    }
+    try {
+      peer_arenas_.push_back(FileMapping::open(place.pid, static_cast<int>(place.descriptor), place.bytes, false));
+    } catch (const Error& error) {
+      throw Error(error.code(),
+                  fmt::format("rank {} of group '{}' is gone: {}", rank, options_.group, error.message()));
+    }
+    watches_.emplace_back(place.pid);
+  }
+}
+
+void SharedMemoryTransport::await(Presence presence, const Deadline& deadline) {
+  view_.rank(rank_).presence.store(presence);
+  wake_all();
+  while (true) {
+    const std::uint32_t seen = signal();
+    std::vector<int> missing;
+    for (int rank = 0; rank < size_; ++rank) {
+      if (view_.rank(rank).presence.load() >= presence) continue;
+      missing.push_back(rank);
+      if (const auto why = lost(rank)) {
+        throw Error(ErrorCode::kPeerLost,
+                    fmt::format("rank {} was lost while group '{}' formed: {}", rank, options_.group, *why));
+      }
+    }
+    if (missing.empty()) return;
+    if (deadline.expired()) fail_missing(missing);
+    wait(seen, std::min(kSlice, deadline.remaining()));
+  }
+}
+
+void SharedMemoryTransport::fail_missing(const std::vector<int>& missing) const {
+  throw Error(ErrorCode::kTimeout, fmt::format("rank{} {} did not come to group '{}' (generation {}) within {:.1f} s",
+                                               missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), options_.group,
+                                               options_.generation, to_seconds(options_.limit)));
+}
+
+void SharedMemoryTransport::give_up(Store& store) noexcept {
+  if (segment_.data() != nullptr) leave();
+  try {
+    store.remove(key(fmt::format("rank/{}", rank_)));
+    if (rank_ == 0) store.remove(key("control"));
+  } catch (...) {
+    // The store is gone, and the keys with it.
+  }
+}
+
+void SharedMemoryTransport::leave() noexcept {
+  view_.rank(rank_).presence.store(Presence::kLeft);
+  wake_all();
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> make_shared_memory_transport(Store& store, int rank, int size,
+                                                        const SharedMemoryOptions& options) {
+  CONVOY_CHECK(size >= 1 && rank >= 0 && rank < size, fmt::format("rank {} of a group of {}", rank, size));
+  CONVOY_CHECK(options.slots >= 2 && options.staging_chunks >= 1 && options.chunk_bytes >= 8,
+               "a group over shared memory has slots and staging");
+  return std::make_unique<SharedMemoryTransport>(store, rank, size, options);
+}
+
+}  // namespace convoy::comm

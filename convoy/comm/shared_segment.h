@@ -1,0 +1,128 @@
+// The control segment of a group over shared memory: its layout, and mappings of anonymous files between processes.
+//
+// Words: a *lane* leads from one rank to another; it is a ring of *slots*, each holding one message's header and the
+// place of its payload: in the sender's arena, or in one of the lane's *staging* chunks. The sender alone fills slots
+// and moves `head`; the receiver marks slots as released, in any order, which is what lets the sender use a slot again.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "convoy/comm/transport.h"
+
+namespace convoy::comm {
+
+/// An anonymous file mapped into this process.
+/// Threads:    one caller at a time
+class FileMapping {
+ public:
+  FileMapping() = default;
+  FileMapping(FileMapping&& other) noexcept;
+  FileMapping& operator=(FileMapping&& other) noexcept;
+  ~FileMapping();
+
+  /// Makes a file of this size, all zero, and maps it.
+  /// Errors:     kIo when the kernel refuses
+  static FileMapping create(const char* name, std::size_t bytes);
+  /// Maps descriptor `descriptor` of process `pid`, and keeps no descriptor.
+  /// Errors:     kPeerLost when that process is gone or its file has another size
+  static FileMapping open(std::int64_t pid, int descriptor, std::size_t bytes, bool writable);
+
+  /// Returns the memory, its size, and the descriptor that peers open (-1 when closed).
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  int descriptor() const { return descriptor_; }
+  /// Closes the descriptor and keeps the memory.
+  void close_descriptor();
+
+ private:
+  void drop() noexcept;
+
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  int descriptor_ = -1;
+};
+
+/// Where a payload lies.
+enum class PayloadPlace : std::uint32_t { kNone = 0, kArena = 1, kStaging = 2 };
+
+/// One message in a lane.
+struct alignas(64) LaneSlot {
+  MessageHeader header;
+  /// An offset into the sender's arena, or the number of a staging chunk.
+  std::uint64_t offset = 0;
+  PayloadPlace place = PayloadPlace::kNone;
+  /// Written by the receiver: 1 + the ticket of the newest message in this slot that was released.
+  std::atomic<std::uint64_t> released;
+};
+
+/// A lane's first line: how many messages the sender has put in.
+struct alignas(64) LaneHead {
+  std::atomic<std::uint64_t> head;
+};
+
+/// How far a rank is in joining and leaving.
+enum class Presence : std::uint32_t { kAway = 0, kMapped = 1, kReady = 2, kLeft = 3 };
+
+/// A rank's word to sleep on.
+struct alignas(64) RankCell {
+  std::atomic<std::uint32_t> signal;
+  std::atomic<std::uint32_t> sleepers;
+  std::atomic<Presence> presence;
+};
+
+/// The abort notice: `state` goes from 0 over 1 (being written) to 2 (readable).
+struct alignas(64) AbortCell {
+  static constexpr std::size_t kTextBytes = 1000;
+  std::atomic<std::uint32_t> state;
+  std::int32_t rank;
+  std::int32_t code;
+  std::uint32_t length;
+  char text[kTextBytes];
+};
+
+/// The sizes that decide a segment's layout.
+struct SegmentShape {
+  int ranks = 1;
+  std::size_t slots = 256;
+  std::size_t staging_chunks = 4;
+  std::size_t chunk_bytes = std::size_t{1} << 18;
+
+  /// Returns the bytes of the whole segment.
+  std::size_t bytes() const;
+};
+
+/// Finds the parts of a segment in its memory.
+/// Ownership:  borrows the memory
+class SegmentView {
+ public:
+  SegmentView() = default;
+  /// Lays the shape over memory that is aligned to a page; all zero is an empty segment.
+  SegmentView(std::byte* memory, const SegmentShape& shape) : memory_(memory), shape_(shape) {}
+
+  /// Returns the shape.
+  const SegmentShape& shape() const { return shape_; }
+  /// Returns the number that tells this segment from all others; set by its maker.
+  std::uint64_t& nonce() const;
+  /// Returns the abort notice.
+  AbortCell& abort() const;
+  /// Returns the memory of the board.
+  std::byte* board() const;
+  /// Returns a rank's cell.
+  RankCell& rank(int rank) const;
+  /// Returns the first line of a lane.
+  LaneHead& head(int from, int to) const;
+  /// Returns the slot of a lane that holds a ticket.
+  LaneSlot& slot(int from, int to, std::uint64_t ticket) const;
+  /// Returns the memory of one of a lane's staging chunks.
+  std::byte* staging(int from, int to, std::size_t chunk) const;
+
+ private:
+  std::byte* lane(int from, int to) const;
+
+  std::byte* memory_ = nullptr;
+  SegmentShape shape_;
+};
+
+}  // namespace convoy::comm

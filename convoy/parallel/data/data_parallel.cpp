@@ -1,0 +1,232 @@
+#include "convoy/parallel/data/data_parallel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "convoy/base/error.h"
+#include "convoy/base/hash.h"
+#include "convoy/params/arena_allocator.h"
+#include "convoy/params/random_scope.h"
+#include "convoy/spec/blocks.h"
+
+namespace convoy::parallel {
+namespace {
+
+spec::OrderedLayout make_layout(int replicas, int ranks) { return {replicas, spec::deal_replicas(replicas, ranks)}; }
+
+int rank_of_replica(const spec::OrderedLayout& layout, int replica) {
+  int rank = 0;
+  while (layout.owners[static_cast<std::size_t>(rank)].end <= replica) ++rank;
+  return rank;
+}
+
+double seconds_now() { return to_seconds(system_clock().now().time_since_epoch()); }
+
+}  // namespace
+
+// What ranks tell each other at the end of a step: one vector of doubles in which every element has one rank that fills
+// it (others leave 0), so that a sum is exact whatever its order.
+struct DataParallel::Status {
+  Status(std::size_t replicas, std::size_t ranks, std::size_t slots) : values(2 * replicas + ranks + slots, 0.0) {
+    const std::span<double> all(values);
+    losses = all.subspan(0, replicas);
+    counts = all.subspan(replicas, replicas);
+    arrivals = all.subspan(2 * replicas, ranks);
+    used = all.subspan(2 * replicas + ranks, slots);
+  }
+  std::vector<double> values;
+  std::span<double> losses;
+  std::span<double> counts;
+  std::span<double> arrivals;
+  std::span<double> used;
+};
+
+DataParallel::DataParallel(params::Model& model, comm::Group& group, const DataParallelOptions& options)
+    : model_(model),
+      group_(group),
+      options_(options),
+      layout_(make_layout(options.replicas, group.size())),
+      range_(layout_.owners[static_cast<std::size_t>(group.rank())]),
+      space_(model),
+      buffers_(model, options.replicas, range_, options.buffer_merge),
+      hooks_(space_),
+      exchange_(space_, group, layout_, options.bucket_bytes, options.overlap) {
+  equalise();
+}
+
+void DataParallel::equalise() {
+  // Names and shapes first: exchanging the values of different models would mix them up.
+  Hasher hasher;
+  for (const params::ParameterSlot& slot : space_.slots()) {
+    hasher.update(fmt::format("{} [{}] {};", slot.name, fmt::join(slot.shape, ","), to_string(space_.dtype())));
+  }
+  for (const params::NamedTensor& buffer : model_.buffers()) {
+    hasher.update(fmt::format("{} [{}] {};", buffer.name, fmt::join(buffer.tensor.sizes(), ","),
+                              torch::toString(buffer.tensor.scalar_type())));
+  }
+  // 52 bits of the hash survive as a double.
+  const auto layout = static_cast<double>(hash64(hasher.hex()) >> 12);
+  const double lowest = comm::all_reduce_number(group_, layout, ReduceOp::kMin);
+  const double highest = comm::all_reduce_number(group_, layout, ReduceOp::kMax);
+  if (lowest != highest) {
+    throw Error(ErrorCode::kDesync,
+                fmt::format("ranks have different models: rank {} has {} parameters from '{}' to '{}'", group_.rank(),
+                            space_.slots().size(), space_.slots().front().name, space_.slots().back().name));
+  }
+  const torch::Tensor& values = space_.values();
+  comm::broadcast_async(group_,
+                        comm::Buffer({comm::Extent{static_cast<std::byte*>(values.data_ptr()), values.numel()}}), 0,
+                        space_.dtype())
+      .wait();
+  for (const params::NamedTensor& buffer : model_.buffers()) {
+    if (buffer.tensor.numel() == 0) continue;
+    comm::broadcast_async(
+        group_, comm::Buffer({comm::Extent{static_cast<std::byte*>(buffer.tensor.data_ptr()), buffer.tensor.numel()}}),
+        0, params::to_dtype(buffer.tensor.scalar_type()))
+        .wait();
+  }
+  buffers_.reset_from_module();
+  const auto mine = static_cast<double>(hash64(digest()) >> 12);
+  if (comm::all_reduce_number(group_, mine, ReduceOp::kMin) != comm::all_reduce_number(group_, mine, ReduceOp::kMax)) {
+    throw Error(ErrorCode::kInternal, "ranks start from different parameters although rank 0 has sent its own");
+  }
+}
+
+void DataParallel::run_replica(std::int64_t step, int replica, const std::vector<params::Batch>& micro_batches,
+                               StepResult& result, Status& status) {
+  buffers_.load(replica);
+  exchange_.begin_replica();
+  // Only the last micro-batch that has samples hands its gradients over; before it they add up in autograd.
+  std::size_t last = micro_batches.size();
+  for (std::size_t i = 0; i < micro_batches.size(); ++i) {
+    if (micro_batches[i].input.defined()) last = i;
+  }
+  const auto index = static_cast<std::size_t>(replica);
+  for (std::size_t i = 0; i < micro_batches.size(); ++i) {
+    if (!micro_batches[i].input.defined()) continue;
+    const params::RandomScope random({options_.seed, step, replica, static_cast<int>(i)});
+    const TimePoint begin = system_clock().now();
+    params::reset_tensor_memory_peak();
+    const params::Loss loss = model_.forward(micro_batches[i]);
+    const TimePoint middle = system_clock().now();
+    result.forward_peak_bytes = std::max(result.forward_peak_bytes, params::tensor_memory().peak_bytes);
+    params::reset_tensor_memory_peak();
+    status.losses[index] += loss.sum.item<double>();
+    status.counts[index] += static_cast<double>(loss.count);
+    if (i == last) hooks_.deliver_to(exchange_);
+    if (loss.sum.requires_grad()) loss.sum.backward();
+    result.forward += middle - begin;
+    result.backward += system_clock().now() - middle;
+    result.backward_peak_bytes = std::max(result.backward_peak_bytes, params::tensor_memory().peak_bytes);
+  }
+  hooks_.end_replica();
+  exchange_.end_replica();
+  buffers_.store(replica);
+}
+
+StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<params::Batch>> batches) {
+  CONVOY_CHECK(static_cast<int>(batches.size()) == range_.size(), "one list of micro-batches for each replica");
+  StepResult result;
+  Status status(static_cast<std::size_t>(options_.replicas), static_cast<std::size_t>(group_.size()),
+                space_.slots().size());
+  hooks_.begin_step();
+  std::vector<bool> active;
+  for (std::size_t slot = 0; slot < space_.slots().size(); ++slot) active.push_back(hooks_.active(slot));
+  exchange_.begin_step(active);
+  for (int replica = range_.begin; replica < range_.end; ++replica) {
+    run_replica(step, replica, batches[static_cast<std::size_t>(replica - range_.begin)], result, status);
+  }
+  exchange_.finish_launching();
+
+  const double arrived = seconds_now();
+  const std::vector<bool>& used = exchange_.used_here();
+  for (std::size_t slot = 0; slot < used.size(); ++slot) status.used[slot] = used[slot] ? 1.0 : 0.0;
+  status.arrivals[static_cast<std::size_t>(group_.rank())] = arrived;
+  const comm::Buffer shared{std::span<double>(status.values)};
+  comm::Work telling = comm::all_reduce_async(group_, shared, shared, DType::kFloat64);
+  // Waited for in the order of submission; when an earlier one throws, the rest ends with the aborted group.
+  exchange_.wait();
+  telling.wait();
+
+  for (int replica = 0; replica < options_.replicas; ++replica) {
+    const double loss = status.losses[static_cast<std::size_t>(replica)];
+    if (std::isfinite(loss)) continue;
+    throw Error(ErrorCode::kFailed, fmt::format("the loss is not finite ({}) in step {}: replica {} on rank {}", loss,
+                                                step, replica, rank_of_replica(layout_, replica)));
+  }
+  const double count = spec::tree_sum(status.counts);
+  if (count <= 0) throw Error(ErrorCode::kFailed, fmt::format("no sample counted in step {}", step));
+  result.gradient_norm = exchange_norm(count);
+  if (!std::isfinite(result.gradient_norm)) fail_gradient(step);
+  exchange_.learn_order();
+  exchange_.release();
+
+  result.count = static_cast<std::int64_t>(count);
+  result.loss = spec::tree_sum(status.losses) / count;
+  result.gradient.flat = exchange_.sums();
+  result.gradient.scale.count = count;
+  for (const double uses : status.used) result.gradient.used.push_back(uses > 0);
+  result.partial_bytes = exchange_.partial_bytes();
+  result.exposed = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds_now() - arrived));
+  const double slowest = *std::max_element(status.arrivals.begin(), status.arrivals.end());
+  result.wait_slowest = std::min(
+      result.exposed, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(slowest - arrived)));
+  return result;
+}
+
+double DataParallel::exchange_norm(double count) {
+  // Each rank squares its shard of blocks; the sums of all blocks are then added in canonical order on every rank.
+  const spec::ElementRange mine = spec::shard_range(space_.elements(), group_.size(), group_.rank());
+  std::vector<double> blocks(static_cast<std::size_t>((space_.elements() + spec::kBlockElements - 1) / spec::kBlockElements));
+  if (mine.size() > 0) {
+    params::block_square_sums(space_, exchange_.sums(), mine, blocks.data() + mine.begin / spec::kBlockElements);
+  }
+  const comm::Buffer shared{std::span<double>(blocks)};
+  comm::all_reduce_async(group_, shared, shared, DType::kFloat64).wait();
+  return std::sqrt(spec::tree_sum(blocks)) / count;
+}
+
+void DataParallel::fail_gradient(std::int64_t step) {
+  // Every rank looks through what it brought; the first rank that finds something names it for all.
+  const double nobody = group_.size();
+  double finder = nobody;
+  double found = -1;
+  for (std::size_t slot = 0; slot < space_.slots().size() && found < 0; ++slot) {
+    for (const torch::Tensor& partial : exchange_.partials(slot)) {
+      if (!torch::isfinite(partial).all().item<bool>()) found = static_cast<double>(slot);
+    }
+  }
+  if (found >= 0) finder = group_.rank();
+  const double culprit = comm::all_reduce_number(group_, finder, ReduceOp::kMin);
+  const double slot = comm::all_reduce_number(group_, finder == culprit ? found : -1.0, ReduceOp::kMax);
+  if (culprit == nobody) {
+    throw Error(ErrorCode::kFailed, fmt::format("the gradient overflows in step {} although each rank's part is finite", step));
+  }
+  throw Error(ErrorCode::kFailed, fmt::format("the gradient of '{}' is not finite in step {}: rank {}",
+                                              space_.slots()[static_cast<std::size_t>(slot)].name, step, culprit));
+}
+
+std::string DataParallel::digest() {
+  Hasher hasher;
+  for (const params::ParameterSlot& slot : space_.slots()) {
+    hasher.update(slot.name);
+    hasher.update(slot.tensor.data_ptr(), slot.tensor.nbytes());
+  }
+  const std::vector<std::byte> buffers = buffers_.gather(group_);
+  hasher.update(buffers.data(), buffers.size());
+  return hasher.hex();
+}
+
+std::vector<spec::StateEntry> DataParallel::state() {
+  std::vector<spec::StateEntry> entries;
+  for (const params::ParameterSlot& slot : space_.slots()) {
+    entries.push_back({"parameters/" + slot.name, slot.shape, space_.dtype(), spec::Placement::kReplicated, 0,
+                       slot.elements, group_.rank() == 0, static_cast<std::byte*>(slot.tensor.data_ptr())});
+  }
+  for (spec::StateEntry& entry : buffers_.state()) entries.push_back(std::move(entry));
+  return entries;
+}
+
+}  // namespace convoy::parallel

@@ -1,0 +1,116 @@
+// Data parallel: logical replicas share each global batch; any number of ranks carries them with the same result, bit for
+// bit.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convoy/base/clock.h"
+#include "convoy/comm/group.h"
+#include "convoy/parallel/data/gradient_exchange.h"
+#include "convoy/parallel/data/replica_buffers.h"
+#include "convoy/params/flat_space.h"
+#include "convoy/params/gradient_hooks.h"
+#include "convoy/params/model.h"
+#include "convoy/params/optimizer.h"
+#include "convoy/spec/stateful.h"
+
+namespace convoy::parallel {
+
+/// How replicas share the work.
+struct DataParallelOptions {
+  /// Logical replicas; at least as many as ranks. More replicas: more ways to deal them out, smaller batches each.
+  int replicas = 1;
+  /// Gradients are exchanged in buckets of about this many bytes; never changes results.
+  std::int64_t bucket_bytes = 4 << 20;
+  /// Whether buckets are exchanged while backward goes on; never changes results.
+  bool overlap = true;
+  /// How buffers of the replicas become one for evaluation.
+  BufferMerge buffer_merge = BufferMerge::kMean;
+  /// Seeds random layers.
+  std::uint64_t seed = 1;
+};
+
+/// What one step found; equal on all ranks apart from the times.
+struct StepResult {
+  /// The mean loss over what counted, and how many samples (or tokens) counted.
+  double loss = 0.0;
+  std::int64_t count = 0;
+  /// The norm of the mean gradient over all parameters.
+  double gradient_norm = 0.0;
+  /// What an optimizer updates by.
+  params::GradientSums gradient;
+  /// This rank's time in forward and backward passes, and from its last backward to the whole gradient: of that, waiting
+  /// for the slowest rank's backward.
+  Duration forward{};
+  Duration backward{};
+  Duration exposed{};
+  Duration wait_slowest{};
+  /// The most bytes of gradients and partial sums alive at once, and of all tensors in forward and backward passes.
+  std::int64_t partial_bytes = 0;
+  std::int64_t forward_peak_bytes = 0;
+  std::int64_t backward_peak_bytes = 0;
+};
+
+/// Trains a model on logical replicas dealt out over the ranks of a group.
+/// Collective: all methods but replicas, space and state; all ranks, same order
+/// Threads:    one caller at a time
+/// See:        examples/own_module.cpp
+class DataParallel final : public spec::Stateful {
+ public:
+  /// Moves the model's parameters into the flat space and gives every rank the parameters and buffers of rank 0.
+  /// Ownership:  borrows model and group while it lives
+  /// Errors:     kInvalidArgument when there are more ranks than replicas; kDesync when ranks have different models
+  DataParallel(params::Model& model, comm::Group& group, const DataParallelOptions& options);
+
+  /// Returns the replicas that this rank carries.
+  spec::ReplicaRange replicas() const { return range_; }
+  /// Returns the parameters.
+  params::FlatSpace& space() { return space_; }
+
+  /// Runs forward and backward over this rank's replicas and sums the gradients over all ranks. Parameters do not
+  /// change. `batches` has the micro-batches of each replica of this rank; an undefined input is an empty micro-batch.
+  /// Errors:     kFailed on all ranks in the same step when a loss or gradient is not finite (names replica, rank and
+  ///             parameter) or when nothing counted
+  StepResult step(std::int64_t step, std::span<const std::vector<params::Batch>> batches);
+
+  /// Puts the merged buffers into the model, for evaluation or export.
+  void load_merged_buffers() { buffers_.load_merged(group_); }
+
+  /// Returns the xxh3-128 digest of all parameters and of the buffers of all replicas in canonical order: equal digests
+  /// mean equal bits, whatever the number of ranks.
+  std::string digest();
+
+  /// Lists "parameters/<name>" and "replica.<r>/<buffer>".
+  std::vector<spec::StateEntry> state() override;
+
+  /// Returns the bytes of gradient sums (one whole set a rank).
+  std::int64_t gradient_bytes() const { return static_cast<std::int64_t>(exchange_.sums().nbytes()); }
+  /// Returns the times of the last step's buckets.
+  const std::vector<BucketTimes>& bucket_times() const { return exchange_.times(); }
+
+ private:
+  struct Status;
+  void equalise();
+  void run_replica(std::int64_t step, int replica, const std::vector<params::Batch>& micro_batches, StepResult& result,
+                   Status& status);
+  double exchange_norm(double count);
+  [[noreturn]] void fail_gradient(std::int64_t step);
+
+  params::Model& model_;
+  comm::Group& group_;
+  const DataParallelOptions options_;
+  const spec::OrderedLayout layout_;
+  const spec::ReplicaRange range_;
+  params::FlatSpace space_;
+  ReplicaBuffers buffers_;
+  params::GradientHooks hooks_;
+  GradientExchange exchange_;
+};
+
+}  // namespace convoy::parallel

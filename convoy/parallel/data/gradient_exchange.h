@@ -1,0 +1,105 @@
+// The gradient exchange: takes gradients from backward, sums them along the canonical tree over all ranks, bucket by
+// bucket while backward goes on.
+//
+// Words: a gradient is *taken* for one replica; a parameter is *complete* when the rank's last replica has been taken; a
+// bucket is *ready* when all its parameters are complete, and *launched* once all earlier buckets are. All ranks launch
+// the same buckets in the same order: the order in which gradients arrived on rank 0 in the first step.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "convoy/comm/group.h"
+#include "convoy/parallel/data/buckets.h"
+#include "convoy/parallel/data/partial_sums.h"
+#include "convoy/params/flat_space.h"
+#include "convoy/params/gradient_sink.h"
+#include "convoy/spec/schedule.h"
+
+namespace convoy::parallel {
+
+/// When a bucket was ready, launched and finished, for traces and for the split of communication time.
+struct BucketTimes {
+  std::int64_t bytes = 0;
+  TimePoint ready;
+  TimePoint launched;
+  TimePoint finished;
+};
+
+/// Sums gradients over all replicas of all ranks.
+/// Collective: all ranks, step by step
+/// Threads:    one caller at a time, the one that runs backward
+class GradientExchange final : public params::GradientSink {
+ public:
+  /// Ownership:  borrows space and group while it lives
+  GradientExchange(const params::FlatSpace& space, comm::Group& group, const spec::OrderedLayout& layout,
+                   std::int64_t bucket_bytes, bool overlap);
+  ~GradientExchange() override;
+
+  /// Starts a step; `active` says which parameters ask for gradients (the same on every rank).
+  void begin_step(const std::vector<bool>& active);
+  /// Starts the rank's next replica.
+  void begin_replica();
+  void take(std::size_t slot, torch::Tensor gradient) override;
+  /// Ends the replica: parameters that it did not use count as zero.
+  void end_replica();
+  /// Launches what is left, and returns without waiting.
+  void finish_launching();
+  /// Waits for all buckets; afterwards sums() holds the step's gradient.
+  void wait();
+  /// Called after a step that succeeded: learns the order of arrival in the first one.
+  void learn_order();
+
+  /// Returns the summed gradients [FlatSpace::elements()]; zero where no gradient is asked for.
+  const torch::Tensor& sums() const { return sums_; }
+  /// Returns for each parameter whether a replica of this rank used it in this step.
+  const std::vector<bool>& used_here() const { return used_; }
+  /// Returns this rank's own partial sums of a parameter, to look for the source of a non-finite gradient.
+  const std::vector<torch::Tensor>& partials(std::size_t slot) const { return partials_[slot].sums(); }
+  /// Returns the buckets' times of the last step.
+  const std::vector<BucketTimes>& times() const { return times_; }
+  /// Returns the buckets.
+  const std::vector<Bucket>& buckets() const { return buckets_; }
+  /// Returns the most bytes of gradients and partial sums that were alive at once in the last step.
+  std::int64_t partial_bytes() const { return partial_bytes_; }
+  /// Lets the gradients' memory go.
+  void release();
+
+ private:
+  void plan_buckets();
+  void push(std::size_t slot, torch::Tensor gradient);
+  void complete(std::size_t slot);
+  void launch_ready();
+  void launch(std::size_t bucket);
+
+  // Constant.
+  const params::FlatSpace& space_;
+  comm::Group& group_;
+  const spec::OrderedLayout layout_;
+  const std::int64_t bucket_bytes_;
+  const bool overlap_;
+  const std::vector<int> additions_;
+  // The plan, renewed when the order or the set of active parameters changes.
+  std::vector<std::size_t> order_;
+  bool order_learnt_ = false;
+  std::vector<bool> active_;
+  std::vector<Bucket> buckets_;
+  std::vector<std::size_t> bucket_of_;
+  // One step.
+  std::vector<PartialSums> partials_;
+  std::vector<bool> taken_;
+  std::vector<bool> used_;
+  std::vector<std::size_t> arrivals_;
+  std::vector<std::size_t> incomplete_;
+  std::size_t replica_ = 0;
+  std::size_t next_launch_ = 0;
+  std::vector<comm::Work> works_;
+  std::vector<BucketTimes> times_;
+  std::int64_t partial_bytes_ = 0;
+  std::int64_t alive_bytes_ = 0;
+  torch::Tensor sums_;
+};
+
+}  // namespace convoy::parallel

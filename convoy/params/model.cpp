@@ -1,0 +1,27 @@
+#include "convoy/params/model.h"
+
+namespace convoy::params {
+namespace {
+
+std::vector<NamedTensor> named(const torch::OrderedDict<std::string, torch::Tensor>& tensors) {
+  std::vector<NamedTensor> list;
+  for (const auto& item : tensors) list.push_back({item.key(), item.value()});
+  return list;
+}
+
+}  // namespace
+
+std::vector<NamedTensor> ModuleModel::parameters() { return named(module_->named_parameters()); }
+
+std::vector<NamedTensor> ModuleModel::buffers() { return named(module_->named_buffers()); }
+
+Loss cross_entropy(const torch::Tensor& logits, const torch::Tensor& classes) {
+  namespace F = torch::nn::functional;
+  Loss loss;
+  loss.sum = F::cross_entropy(logits, classes, F::CrossEntropyFuncOptions().reduction(torch::kSum));
+  loss.count = classes.size(0);
+  loss.output = logits;
+  return loss;
+}
+
+}  // namespace convoy::params

@@ -1,0 +1,92 @@
+// Model: what a strategy needs to know of a model. Any torch::nn::Module fits, unchanged.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace convoy::params {
+
+/// The input of one forward pass.
+struct Batch {
+  /// [B, ...] in the model's type.
+  torch::Tensor input;
+  /// [B] int64 classes, or whatever the loss takes.
+  torch::Tensor target;
+};
+
+/// What a forward pass found.
+struct Loss {
+  /// The sum, not the mean, of the loss over what counted: a differentiable scalar.
+  torch::Tensor sum;
+  /// How many samples (or tokens) counted.
+  std::int64_t count = 0;
+  /// The model's output, for metrics; may be undefined.
+  torch::Tensor output;
+};
+
+/// A tensor under its path in the model, for example "conv1.weight".
+struct NamedTensor {
+  std::string name;
+  torch::Tensor tensor;
+};
+
+/// A trainable function with a loss.
+/// Threads:    one caller at a time
+class Model {
+ public:
+  virtual ~Model() = default;
+  /// Returns the parameters in canonical order; a tied one may come once under each of its names.
+  virtual std::vector<NamedTensor> parameters() = 0;
+  /// Returns the buffers in canonical order (running statistics and the like).
+  virtual std::vector<NamedTensor> buffers() = 0;
+  /// Runs the model on a batch.
+  virtual Loss forward(const Batch& batch) = 0;
+  /// Switches between training and evaluation.
+  virtual void train(bool on) = 0;
+};
+
+/// A torch::nn::Module as a Model.
+/// Ownership:  shares the module, whose parameters keep their identity: the user's own handles stay valid
+class ModuleModel final : public Model {
+ public:
+  /// Runs the module on a batch and returns the loss.
+  using Forward = std::function<Loss(const Batch&)>;
+  /// Wraps a module; `forward` captures it in its real type.
+  ModuleModel(std::shared_ptr<torch::nn::Module> module, Forward forward)
+      : module_(std::move(module)), forward_(std::move(forward)) {}
+
+  std::vector<NamedTensor> parameters() override;
+  std::vector<NamedTensor> buffers() override;
+  Loss forward(const Batch& batch) override { return forward_(batch); }
+  void train(bool on) override { module_->train(on); }
+
+ private:
+  std::shared_ptr<torch::nn::Module> module_;
+  Forward forward_;
+};
+
+/// Returns the cross entropy of logits against classes, as a sum.
+/// Shapes:     logits [B, C], classes [B] int64
+Loss cross_entropy(const torch::Tensor& logits, const torch::Tensor& classes);
+
+/// Makes a classifier of a module with forward(input [B, ...]) -> logits [B, C].
+template <typename M>
+std::unique_ptr<Model> make_classifier(std::shared_ptr<M> module) {
+  return std::make_unique<ModuleModel>(
+      module, [module](const Batch& batch) { return cross_entropy(module->forward(batch.input), batch.target); });
+}
+
+/// Makes a model of a module and a function (module, batch) -> Loss.
+template <typename M, typename F>
+std::unique_ptr<Model> make_model(std::shared_ptr<M> module, F forward) {
+  return std::make_unique<ModuleModel>(
+      module, [module, forward](const Batch& batch) { return forward(*module, batch); });
+}
+
+}  // namespace convoy::params

@@ -1,0 +1,81 @@
+// Optimizers as elementwise updates of the flat space: SGD, Adam, AdamW.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convoy/params/flat_space.h"
+#include "convoy/params/update_kernels.h"
+#include "convoy/spec/blocks.h"
+#include "convoy/spec/recipe.h"
+#include "convoy/spec/stateful.h"
+
+namespace convoy::params {
+
+/// What an optimizer updates by: the sum of gradients over all samples of a step.
+struct GradientSums {
+  /// [FlatSpace::elements()], of the space's type.
+  torch::Tensor flat;
+  /// How many samples counted, and the factor of clipping.
+  GradientScale scale;
+  /// For each parameter whether any replica used it; others stay bitwise as they are, moments included.
+  std::vector<bool> used;
+};
+
+/// Which optimizer, with which constants; the learning rate is given to each update.
+struct OptimizerOptions {
+  /// "sgd", "adam" or "adamw".
+  std::string kind = "sgd";
+  double momentum = 0.0;
+  double dampening = 0.0;
+  bool nesterov = false;
+  double weight_decay = 0.0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+
+  /// Takes the constants of a recipe.
+  static OptimizerOptions from(const spec::TrainRecipe& recipe);
+};
+
+/// Updates parameters in the flat space. Every element is updated from itself alone, so any slice may be updated
+/// anywhere with the same result.
+/// Threads:    one caller at a time
+class Optimizer final : public spec::Stateful {
+ public:
+  /// Ownership:  borrows the flat space while it lives
+  /// Errors:     kInvalidArgument for an unknown kind
+  Optimizer(FlatSpace& space, const OptimizerOptions& options);
+
+  /// Updates all used parameters.
+  /// Cost:       one pass over values, sums and moments
+  void update(const GradientSums& sums, double rate);
+
+  /// Lists "optimizer/<moment>/<parameter>" and "optimizer/updates", the number of updates of each parameter.
+  std::vector<spec::StateEntry> state() override;
+
+  /// Says which rank saves this state: replicated state is saved once.
+  void set_owner(bool owner) { owner_ = owner; }
+  /// Returns the bytes of moments.
+  std::int64_t state_bytes() const;
+
+ private:
+  template <typename T>
+  void update_slots(const GradientSums& sums, double rate);
+
+  FlatSpace& space_;
+  const OptimizerOptions options_;
+  bool owner_ = true;
+  std::vector<std::pair<std::string, torch::Tensor>> moments_;
+  torch::Tensor updates_;
+};
+
+/// Writes the sums of squares of the canonical blocks of elements [range.begin, range.end) of a stretch of the flat
+/// space to `sums` (see block_square_sums); the range begins on a block.
+void block_square_sums(const FlatSpace& space, const torch::Tensor& flat, spec::ElementRange range, double* sums);
+
+}  // namespace convoy::params

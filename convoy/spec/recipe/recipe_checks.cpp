@@ -1,0 +1,118 @@
+// What the keys of a recipe demand of each other, as data: the reader checks it and the page prints it.
+#include "convoy/spec/recipe/recipe_schema.h"
+
+namespace convoy::spec {
+namespace {
+
+using Demands = std::vector<RecipeDemand>;
+
+// Whether keys that only some choice of another key reads still have their defaults.
+bool adam_untouched(const TrainRecipe& train) {
+  const TrainRecipe defaults;
+  return train.beta1 == defaults.beta1 && train.beta2 == defaults.beta2 && train.epsilon == defaults.epsilon;
+}
+
+bool decays_to_the_end(const TrainRecipe& train) { return train.schedule == "cosine" || train.schedule == "linear"; }
+
+Demands length_demands() {
+  return {
+      {{"train.epochs", "train.steps"},
+       "a run needs an end: epochs or steps must be above 0",
+       [](const Recipe& recipe) { return recipe.train.epochs > 0 || recipe.train.steps > 0; }},
+      {{"train.target_metric", "train.target"},
+       "a target metric needs a target above 0",
+       [](const Recipe& recipe) { return recipe.train.target_metric.empty() || recipe.train.target > 0.0; }},
+      {{"train.target", "train.target_metric"},
+       "a target needs a target metric",
+       [](const Recipe& recipe) { return !recipe.train.target_metric.empty() || recipe.train.target == 0.0; }},
+      {{"train.target", "train.target_metric"},
+       "a target for accuracy or macro_f1 is at most 1",
+       [](const Recipe& recipe) {
+         const std::string& metric = recipe.train.target_metric;
+         return (metric != "accuracy" && metric != "macro_f1") || recipe.train.target <= 1.0;
+       }},
+      {{"train.target_metric", "data.validation"},
+       "a target metric needs validation samples to measure it on",
+       [](const Recipe& recipe) { return recipe.train.target_metric.empty() || recipe.data.validation > 0; }},
+      {{"train.target_metric", "train.evaluate_every"},
+       "a target metric needs evaluations during the run: evaluate_every must be above 0",
+       [](const Recipe& recipe) { return recipe.train.target_metric.empty() || recipe.train.evaluate_every > 0; }},
+  };
+}
+
+Demands batch_demands() {
+  return {
+      {{"train.global_batch", "replicas.count", "train.accumulation"},
+       "each micro-batch of each replica needs a sample: replicas times accumulation must not exceed the global batch",
+       [](const Recipe& recipe) {
+         const std::int64_t replicas = recipe.replicas.mode == "on" ? recipe.replicas.count : 1;
+         return replicas * recipe.train.accumulation <= recipe.train.global_batch;
+       }},
+      {{"data.limit", "train.global_batch", "train.drop_last"},
+       "with drop_last, the training part must hold at least one global batch",
+       [](const Recipe& recipe) {
+         return !recipe.train.drop_last || recipe.data.limit == 0 || recipe.data.limit >= recipe.train.global_batch;
+       }},
+  };
+}
+
+Demands optimizer_demands() {
+  return {
+      {{"train.momentum", "train.optimizer"},
+       "only the optimizer sgd has momentum",
+       [](const Recipe& recipe) { return recipe.train.optimizer == "sgd" || recipe.train.momentum == 0.0; }},
+      {{"train.dampening", "train.optimizer"},
+       "only the optimizer sgd has dampening",
+       [](const Recipe& recipe) { return recipe.train.optimizer == "sgd" || recipe.train.dampening == 0.0; }},
+      {{"train.nesterov", "train.optimizer"},
+       "only the optimizer sgd has Nesterov's momentum",
+       [](const Recipe& recipe) { return recipe.train.optimizer == "sgd" || !recipe.train.nesterov; }},
+      {{"train.nesterov", "train.momentum", "train.dampening"},
+       "Nesterov's momentum needs momentum above 0 and dampening 0",
+       [](const Recipe& recipe) {
+         return !recipe.train.nesterov || (recipe.train.momentum > 0.0 && recipe.train.dampening == 0.0);
+       }},
+      {{"train.dampening", "train.momentum"},
+       "dampening needs momentum above 0",
+       [](const Recipe& recipe) { return recipe.train.dampening == 0.0 || recipe.train.momentum > 0.0; }},
+      {{"train.beta1", "train.beta2", "train.epsilon", "train.optimizer"},
+       "beta1, beta2 and epsilon belong to the optimizers adam and adamw: leave them at their defaults",
+       [](const Recipe& recipe) { return recipe.train.optimizer != "sgd" || adam_untouched(recipe.train); }},
+  };
+}
+
+Demands schedule_demands() {
+  return {
+      {{"train.schedule", "train.schedule_every"},
+       "the schedule step needs schedule_every above 0",
+       [](const Recipe& recipe) { return recipe.train.schedule != "step" || recipe.train.schedule_every > 0; }},
+      {{"train.schedule_every", "train.schedule"},
+       "only the schedule step reads schedule_every",
+       [](const Recipe& recipe) { return recipe.train.schedule == "step" || recipe.train.schedule_every == 0; }},
+      {{"train.schedule_factor", "train.schedule"},
+       "only the schedule step reads schedule_factor: leave it at its default",
+       [](const Recipe& recipe) {
+         return recipe.train.schedule == "step" || recipe.train.schedule_factor == TrainRecipe{}.schedule_factor;
+       }},
+      {{"train.final_fraction", "train.schedule"},
+       "only the schedules cosine and linear read final_fraction",
+       [](const Recipe& recipe) { return decays_to_the_end(recipe.train) || recipe.train.final_fraction == 0.0; }},
+  };
+}
+
+Demands all_demands() {
+  Demands all;
+  for (const auto& part : {length_demands(), batch_demands(), optimizer_demands(), schedule_demands()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+std::span<const RecipeDemand> recipe_demands() {
+  static const Demands demands = all_demands();
+  return demands;
+}
+
+}  // namespace convoy::spec

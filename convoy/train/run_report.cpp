@@ -1,0 +1,127 @@
+#include "convoy/train/run_report.h"
+
+#include <algorithm>
+
+#include "convoy/train/blas_facts.h"
+
+namespace convoy::train {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Rows are brought to the file so many at a time: one write for each step would be felt.
+constexpr std::size_t kRowsAtOnce = 50;
+
+ordered_json breakdown(const observe::StepSummary& summary) {
+  ordered_json parts;
+  for (const observe::Part part : observe::kAllParts) {
+    parts[std::string(observe::to_string(part))] = summary.parts_ms[static_cast<std::size_t>(part)];
+    // Pipelines will wait for stages; where there is none, nobody does.
+    if (part == observe::Part::kWaitSlowest) parts["wait_stage"] = 0.0;
+  }
+  return parts;
+}
+
+ordered_json memory(const MemoryFacts& facts) {
+  const auto worst = std::max_element(facts.tensor_peak.begin(), facts.tensor_peak.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; });
+  const std::int64_t tensors = worst == facts.tensor_peak.end() ? 0 : worst->second;
+  const std::int64_t known = facts.parameters + facts.gradients + facts.gradient_partials + facts.optimizer;
+  ordered_json result = {{"parameters", facts.parameters},
+                         {"gradients", facts.gradients},
+                         {"gradient_partials", facts.gradient_partials},
+                         {"optimizer", facts.optimizer},
+                         {"activations", std::max<std::int64_t>(0, tensors - known)},
+                         {"batch", facts.batch},
+                         {"communication_buffers", facts.communication_buffers},
+                         {"other", 0}};
+  result["peak_phase"] = worst == facts.tensor_peak.end() ? "" : std::string(observe::to_string(worst->first));
+  return result;
+}
+
+}  // namespace
+
+RunReport::RunReport(Files& files, std::string directory, const spec::Recipe& recipe)
+    : files_(files),
+      directory_(std::move(directory)),
+      recipe_(recipe),
+      metrics_(files, directory_ + "/metrics.jsonl", kRowsAtOnce),
+      evaluations_(files, directory_ + "/evaluation.jsonl"),
+      statistics_(recipe.measure.warmup_steps) {}
+
+void RunReport::add_step(const StepRow& row) {
+  statistics_.add(row.times);
+  ordered_json json = {{"step", row.step},
+                       {"epoch", row.epoch},
+                       {"loss", row.loss},
+                       {"learning_rate", row.rate},
+                       {"gradient_norm", row.gradient_norm},
+                       {"samples", row.samples},
+                       {"step_ms", to_ms(row.times.total)}};
+  for (const observe::Part part : observe::kAllParts) {
+    json[std::string(observe::to_string(part)) + "_ms"] = to_ms(row.times.part(part));
+  }
+  metrics_.add(json);
+  const double seconds = to_seconds(row.times.total);
+  const double rate = seconds > 0 ? static_cast<double>(row.samples) / seconds : 0.0;
+  recent_ = recent_ == 0.0 ? rate : 0.9 * recent_ + 0.1 * rate;
+}
+
+double RunReport::recent_samples_per_s() const { return recent_; }
+
+void RunReport::add_evaluation(const std::string& part, std::int64_t step, std::int64_t epoch,
+                               const eval::ClassificationState& state) {
+  ordered_json row = {{"part", part}, {"step", step}, {"epoch", epoch}};
+  row.update(state.to_json());
+  evaluations_.add(row);
+  quality_[part] = state.to_json();
+}
+
+void RunReport::finish(const RunFacts& facts, const std::optional<ordered_json>& ledger) {
+  metrics_.flush();
+  const observe::StepSummary steps = statistics_.summary();
+  const double median_s = steps.median_ms / 1000.0;
+  ordered_json json;
+  json["ok"] = true;
+  json["task"] = recipe_.task.name;
+  json["steps"] = facts.steps;
+  json["ranks"] = facts.ranks;
+  json["replicas"] = facts.replicas;
+  json["global_batch"] = recipe_.train.global_batch;
+  json["step_ms"] = {{"median", steps.median_ms}, {"p95", steps.p95_ms}, {"steps", steps.steps}};
+  json["samples_per_s"] = median_s > 0 ? static_cast<double>(recipe_.train.global_batch) / median_s : 0.0;
+  json["breakdown_ms"] = breakdown(steps);
+  const auto test = quality_.find("test");
+  const auto validation = quality_.find("validation");
+  const auto& quality = test != quality_.end() ? test : validation;
+  json["quality"] = quality == quality_.end() ? ordered_json(nullptr) : quality->second;
+  if (quality != quality_.end()) json["quality"]["part"] = quality->first;
+  if (validation != quality_.end()) {
+    json["validation"] = {{"loss", validation->second["loss"]},
+                          {"accuracy", validation->second["accuracy"]},
+                          {"macro_f1", validation->second["macro_f1"]}};
+  }
+  json["reached_target"] = facts.reached_target;
+  json["peak_memory_bytes"] = memory(facts.memory);
+  json["device_seconds"] = facts.ranks * to_seconds(facts.training);
+  if (recipe_.cost.device_hour > 0) {
+    json["cost"] = facts.ranks * to_seconds(facts.training) / 3600.0 * recipe_.cost.device_hour;
+  }
+  json["time_s"] = {{"setup", to_seconds(facts.setup)},
+                    {"training", to_seconds(facts.training)},
+                    {"evaluation", to_seconds(facts.evaluation)},
+                    {"checkpoint", to_seconds(facts.checkpoint)},
+                    {"total", to_seconds(facts.setup + facts.training + facts.evaluation + facts.checkpoint)}};
+  json["trained_here"] = {{"steps", facts.trained_steps}, {"samples", facts.trained_samples}};
+  json["generation"] = facts.generation;
+  json["resumed_at_step"] = facts.resumed_at;
+  json["ledger"] = ledger ? *ledger : ordered_json(nullptr);
+  json["recoveries"] = ordered_json::array();
+  json["parameters_digest"] = facts.parameters_digest;
+  const BlasFacts blas = blas_facts();
+  json["blas"] = {{"library", blas.library}, {"kernel", blas.kernel}, {"threads", blas.threads}};
+  write_atomic(files_, directory_ + "/memory.json", json["peak_memory_bytes"].dump(2) + "\n");
+  write_atomic(files_, directory_ + "/summary.json", json.dump(2) + "\n");
+}
+
+}  // namespace convoy::train

@@ -1,0 +1,89 @@
+// The run report: gathers what a run measures, and writes metrics.jsonl, evaluation.jsonl, memory.json and summary.json.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "convoy/base/files.h"
+#include "convoy/eval/classification_state.h"
+#include "convoy/observe/memory_meter.h"
+#include "convoy/observe/metrics_log.h"
+#include "convoy/observe/step_timer.h"
+#include "convoy/spec/recipe.h"
+
+namespace convoy::train {
+
+/// What one step is known by.
+struct StepRow {
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  double loss = 0.0;
+  double rate = 0.0;
+  double gradient_norm = 0.0;
+  std::int64_t samples = 0;
+  observe::StepTimes times;
+};
+
+/// The peak of memory on one rank: what is known by category, and the most that tensors took in each phase.
+struct MemoryFacts {
+  std::int64_t parameters = 0;
+  std::int64_t gradients = 0;
+  std::int64_t gradient_partials = 0;
+  std::int64_t optimizer = 0;
+  std::int64_t batch = 0;
+  std::int64_t communication_buffers = 0;
+  std::map<observe::MemoryPhase, std::int64_t> tensor_peak;
+};
+
+/// What the whole run is known by, beside its steps.
+struct RunFacts {
+  std::int64_t steps = 0;
+  int ranks = 1;
+  int replicas = 1;
+  /// The generation of this process, and the step that it went on from; 0 for a fresh run.
+  int generation = 1;
+  std::int64_t resumed_at = 0;
+  std::string parameters_digest;
+  Duration setup{};
+  Duration training{};
+  Duration evaluation{};
+  Duration checkpoint{};
+  /// The steps that this process trained, and the samples in them.
+  std::int64_t trained_steps = 0;
+  std::int64_t trained_samples = 0;
+  bool reached_target = false;
+  MemoryFacts memory;
+};
+
+/// Gathers and writes. Only rank 0 has one.
+/// Threads:    one caller at a time
+class RunReport {
+ public:
+  /// Ownership:  borrows the files
+  RunReport(Files& files, std::string directory, const spec::Recipe& recipe);
+
+  /// Adds a step.
+  void add_step(const StepRow& row);
+  /// Adds an evaluation of a part ("validation", "test") after so many steps; the last test is the run's quality.
+  void add_evaluation(const std::string& part, std::int64_t step, std::int64_t epoch,
+                      const eval::ClassificationState& state);
+  /// Returns the samples per second over the last steps.
+  double recent_samples_per_s() const;
+  /// Writes summary.json and memory.json; `ledger` is the check's result as JSON, if there was one.
+  void finish(const RunFacts& facts, const std::optional<nlohmann::ordered_json>& ledger);
+
+ private:
+  Files& files_;
+  const std::string directory_;
+  const spec::Recipe recipe_;
+  observe::MetricsLog metrics_;
+  observe::MetricsLog evaluations_;
+  observe::StepStatistics statistics_;
+  std::map<std::string, nlohmann::ordered_json> quality_;
+  double recent_ = 0.0;
+};
+
+}  // namespace convoy::train

@@ -1,0 +1,28 @@
+#include "convoy/zoo/layers.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "convoy/base/error.h"
+#include "convoy/params/random_scope.h"
+
+namespace convoy::zoo {
+
+PathDropoutImpl::PathDropoutImpl(double rate, std::string path) : rate_(rate), path_(std::move(path)) {
+  if (!(rate >= 0.0 && rate < 1.0)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("dropout of layer '{}' is {}, not in [0, 1)", path_, rate));
+  }
+}
+
+torch::Tensor PathDropoutImpl::forward(const torch::Tensor& input) {
+  if (!is_training() || rate_ == 0.0) return input;
+  std::optional<at::Generator> generator;
+  if (const auto seed = params::layer_seed(path_)) generator = at::detail::createCPUGenerator(*seed);
+  const torch::Tensor mask =
+      at::bernoulli(torch::full_like(input, 1.0 - rate_), generator ? c10::optional<at::Generator>(*generator)
+                                                                     : c10::optional<at::Generator>());
+  return input * mask.div_(1.0 - rate_);
+}
+
+}  // namespace convoy::zoo
