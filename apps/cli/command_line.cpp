@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kBadUsage = 2;
 
-// CLI11's own example lines look like this under the options.
-std::string example(const char* text) { return fmt::format("\nExample:\n  {}\n", text); }
+// What CLI11 prints under the options.
+std::string example(const char* text) { return fmt::format("Example:\n  {}", text); }
 
 CLI::App* add_run(CLI::App& app, RunRequest& run, std::string& resume) {
   CLI::App* verb = app.add_subcommand("run", "Trains a recipe on several ranks of this host");

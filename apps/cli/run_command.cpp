@@ -55,6 +55,9 @@ class Run {
 
  private:
   void prepare() {
+    if (!local_files().exists(request_.recipe)) {
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("there is no recipe {}", request_.recipe));
+    }
     recipe_ = spec::read_recipe(request_.recipe, request_.overrides);
     check_ranks(request_, recipe_);
     check_data(local_files(), recipe_.data);

@@ -45,6 +45,7 @@ Work& Work::operator=(Work&& other) noexcept {
   if (this == &other) return *this;
   drop();
   state_ = std::move(other.state_);
+  completed_at_ = other.completed_at_;
   return *this;
 }
 
@@ -56,6 +57,7 @@ void Work::wait() {
   while (!state_->wait_for(kSlice)) {
   }
   const std::shared_ptr<WorkState> state = std::move(state_);
+  completed_at_ = state->completed_at();
   if (const std::exception_ptr error = state->error()) std::rethrow_exception(error);
 }
 
@@ -75,6 +77,18 @@ void Work::drop() noexcept {
   } catch (...) {
     // A log that cannot be written must not end the process here.
   }
+}
+
+void wait_all(std::span<Work> works) {
+  std::exception_ptr first;
+  for (Work& work : works) {
+    try {
+      work.wait();
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 }  // namespace convoy::comm

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -58,11 +59,15 @@ class [[nodiscard]] Work {
   /// Returns whether wait() would return at once.
   bool done() const { return state_ == nullptr || state_->done(); }
   /// Returns when the operation was completed, for traces.
-  TimePoint completed_at() const { return state_ == nullptr ? TimePoint() : state_->completed_at(); }
+  TimePoint completed_at() const { return state_ == nullptr ? completed_at_ : state_->completed_at(); }
 
  private:
   void drop() noexcept;
   std::shared_ptr<WorkState> state_;
+  TimePoint completed_at_{};
 };
+
+/// Waits for all, and then throws the first error among them: no work is left behind when an early one fails.
+void wait_all(std::span<Work> works);
 
 }  // namespace convoy::comm

@@ -63,7 +63,8 @@ CnnImpl::CnnImpl(const ModelRequest& request) {
     const std::string dropout = fmt::format("dropout{}", i / 2 + 1);
     dropouts_.push_back(register_module(dropout, PathDropout(request.recipe.dropout, dropout)));
   }
-  output_ = register_module("output", torch::nn::Linear(channels, request.classes));
+  const std::int64_t pixels = (shape[1] >> (widths.size() / 2)) * (shape[2] >> (widths.size() / 2));
+  output_ = register_module("output", torch::nn::Linear(channels * pixels, request.classes));
 }
 
 torch::Tensor CnnImpl::forward(const torch::Tensor& input) {
@@ -74,7 +75,7 @@ torch::Tensor CnnImpl::forward(const torch::Tensor& input) {
     x = torch::relu(x);
     if (i % 2 == 1) x = dropouts_[i / 2](torch::max_pool2d(x, 2));
   }
-  return output_(x.mean({2, 3}));
+  return output_(x.flatten(1));
 }
 
 }  // namespace convoy::zoo

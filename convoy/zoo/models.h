@@ -37,7 +37,7 @@ class MlpImpl final : public torch::nn::Module {
 };
 
 /// A CNN: 3x3 convolutions of the recipe's channels, each with batch norm and ReLU; each second one is followed by 2x2
-/// max pooling and dropout; then the mean over the image and a linear layer.
+/// max pooling and dropout; then a linear layer.
 /// Shapes:     input [B, K, H, W]; returns logits [B, C]
 /// Errors:     kInvalidArgument when the sample is not an image or pooling would leave nothing of it
 class CnnImpl final : public torch::nn::Module {

@@ -145,10 +145,8 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   for (std::size_t slot = 0; slot < used.size(); ++slot) status.used[slot] = used[slot] ? 1.0 : 0.0;
   status.arrivals[static_cast<std::size_t>(group_.rank())] = arrived;
   const comm::Buffer shared{std::span<double>(status.values)};
-  comm::Work telling = comm::all_reduce_async(group_, shared, shared, DType::kFloat64);
-  // Waited for in the order of submission; when an earlier one throws, the rest ends with the aborted group.
+  exchange_.follow_with(comm::all_reduce_async(group_, shared, shared, DType::kFloat64));
   exchange_.wait();
-  telling.wait();
 
   for (int replica = 0; replica < options_.replicas; ++replica) {
     const double loss = status.losses[static_cast<std::size_t>(replica)];

@@ -30,12 +30,10 @@ GradientExchange::GradientExchange(const params::FlatSpace& space, comm::Group& 
 }
 
 GradientExchange::~GradientExchange() {
-  for (comm::Work& work : works_) {
-    try {
-      work.wait();
-    } catch (const std::exception&) {
-      // The step that launched it has failed already and said so.
-    }
+  try {
+    comm::wait_all(works_);
+  } catch (const std::exception&) {
+    // The step that launched them has failed already and said so.
   }
 }
 
@@ -141,11 +139,11 @@ void GradientExchange::launch(std::size_t bucket) {
                                                   comm::Buffer(std::move(outputs)), space_.dtype()));
 }
 
+void GradientExchange::follow_with(comm::Work work) { works_.push_back(std::move(work)); }
+
 void GradientExchange::wait() {
-  for (std::size_t i = 0; i < works_.size(); ++i) {
-    works_[i].wait();
-    times_[i].finished = works_[i].completed_at();
-  }
+  comm::wait_all(works_);
+  for (std::size_t i = 0; i < times_.size(); ++i) times_[i].finished = works_[i].completed_at();
 }
 
 void GradientExchange::learn_order() {

@@ -47,7 +47,9 @@ class GradientExchange final : public params::GradientSink {
   void end_replica();
   /// Launches what is left, and returns without waiting.
   void finish_launching();
-  /// Waits for all buckets; afterwards sums() holds the step's gradient.
+  /// Adds an operation that was submitted after the buckets and is waited for with them.
+  void follow_with(comm::Work work);
+  /// Waits for all buckets and what follows them; afterwards sums() holds the step's gradient.
   void wait();
   /// Called after a step that succeeded: learns the order of arrival in the first one.
   void learn_order();

@@ -25,7 +25,7 @@
 namespace convoy::spec {
 namespace {
 
-constexpr std::size_t kMaxBytes = 1 << 20;
+constexpr std::size_t kMaxBytes = 1 << 16;
 // A dotted key opens one nested table for each dot, and nested tables are destroyed recursively.
 constexpr int kMaxDotsInLine = 64;
 

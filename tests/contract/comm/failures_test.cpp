@@ -114,30 +114,32 @@ TEST_P(Failures, DifferentOwnersOfLeavesAreAnError) {
 }
 
 TEST_P(Failures, ALateRankIsNamedAndNeverAWaitingOne) {
-  const auto all = errors(4, milliseconds(700), [](RankWorld& world) {
+  const auto all = errors(4, milliseconds(1000), [](RankWorld& world) {
     TestArray array = filled(world, DType::kFloat32, 5, 0);
     barrier(world.group());
-    if (world.rank() == 3) std::this_thread::sleep_for(milliseconds(1800));
+    if (world.rank() == 3) std::this_thread::sleep_for(milliseconds(2200));
     all_reduce_async(world.group(), array.buffer(), array.buffer(), DType::kFloat32).wait();
   });
   for (int rank = 0; rank < 3; ++rank) {
     const Error& error = all[static_cast<std::size_t>(rank)];
     EXPECT_TRUE(error.code() == ErrorCode::kTimeout || error.code() == ErrorCode::kAborted) << error.what();
     EXPECT_NE(error.message().find("rank 3 has not entered all_reduce #2"), std::string::npos) << error.message();
-    EXPECT_NE(error.message().find("all_reduce #2 of 5 float32 gave up after 0.7 s"), std::string::npos)
+    EXPECT_NE(error.message().find("all_reduce #2 of 5 float32 gave up after 1."), std::string::npos)
         << error.message();
     for (const char* innocent : {"rank 0 has", "rank 1 has", "rank 2 has"}) {
       EXPECT_EQ(error.message().find(innocent), std::string::npos) << error.message();
     }
-    if (error.code() == ErrorCode::kTimeout) EXPECT_EQ(error.context().peer, 3);
+    if (error.code() == ErrorCode::kTimeout) {
+      EXPECT_EQ(error.context().peer, 3);
+    }
   }
   EXPECT_EQ(all[3].code(), ErrorCode::kAborted) << all[3].what();
 }
 
 TEST_P(Failures, TwoLateRanksAreBothNamed) {
-  const auto all = errors(4, milliseconds(600), [](RankWorld& world) {
+  const auto all = errors(4, milliseconds(800), [](RankWorld& world) {
     barrier(world.group());
-    if (world.rank() >= 2) std::this_thread::sleep_for(milliseconds(1500));
+    if (world.rank() >= 2) std::this_thread::sleep_for(milliseconds(1800));
     barrier(world.group());
   });
   for (int rank = 0; rank < 2; ++rank) {
@@ -298,7 +300,7 @@ TEST(Joining, NamesTheRanksThatDoNotCome) {
   MemoryStore store;
   testing::run_ranks(2, [&](int rank) {
     SharedMemoryOptions shared;
-    shared.limit = milliseconds(300);
+    shared.limit = milliseconds(1000);
     shared.generation = 3;
     const Error error = testing::error_of([&] { make_shared_memory_transport(store, rank, 4, shared); });
     EXPECT_EQ(error.code(), ErrorCode::kTimeout) << error.what();

@@ -25,13 +25,13 @@ const std::vector<std::string> kCnn{
     "--set", "train.clip_norm=1.0",    "--set", "train.evaluation_batch=500", "--set", "train.steps=60",
     "--set", "train.schedule=cosine",  "--set", "train.warmup=10",           "--set", "train.evaluate_every=0"};
 
-struct Run {
+struct RunOutcome {
   int status = -1;
   json summary;
   std::string errors;
 };
 
-Run run(const std::string& folder, int ranks, const std::vector<std::string>& sets, bool resume = false,
+RunOutcome run(const std::string& folder, int ranks, const std::vector<std::string>& sets, bool resume = false,
         const std::map<std::string, std::string>& environment = {}) {
   std::vector<std::string> arguments{kConvoy, "run", std::string(CONVOY_SOURCE_DIR) + "/examples/recipes/fashion_cnn.toml",
                                      "-n", std::to_string(ranks), "--out", folder, "--json"};
@@ -39,7 +39,7 @@ Run run(const std::string& folder, int ranks, const std::vector<std::string>& se
                            "-n", std::to_string(ranks), "--resume", folder, "--json"};
   arguments.insert(arguments.end(), sets.begin(), sets.end());
   const testing::CommandResult result = run_command(arguments, environment);
-  Run found{result.status, json::parse(result.output, nullptr, false), result.errors};
+  RunOutcome found{result.status, json::parse(result.output, nullptr, false), result.errors};
   return found;
 }
 
@@ -52,7 +52,7 @@ std::vector<std::string> with(std::vector<std::string> sets, const std::vector<s
 }
 
 // Asserts the conditions under which digests can be equal, then returns the digest.
-std::string digest_of(const Run& run, const json& reference) {
+std::string digest_of(const RunOutcome& run, const json& reference) {
   EXPECT_EQ(run.status, 0) << run.errors;
   if (run.status != 0) return "failed";
   EXPECT_EQ(run.summary["blas"]["kernel"], reference["blas"]["kernel"]) << "another BLAS kernel rounds differently";
@@ -64,12 +64,12 @@ std::string digest_of(const Run& run, const json& reference) {
 TEST(Digest, IsEqualOnAnyNumberOfRanksAndAfterAResumeOnOthers) {
   const TemporaryFolder folder;
   const auto recipe = with(kCnn, {"replicas.count=4"});
-  const Run alone = run(folder.path() + "/1", 1, recipe);
+  const RunOutcome alone = run(folder.path() + "/1", 1, recipe);
   ASSERT_EQ(alone.status, 0) << alone.errors;
   ASSERT_NE(alone.summary["blas"]["kernel"], "unknown");
   const std::string digest = digest_of(alone, alone.summary);
   for (const int ranks : {2, 3, 4}) {
-    const Run more = run(folder.path() + "/" + std::to_string(ranks), ranks, recipe);
+    const RunOutcome more = run(folder.path() + "/" + std::to_string(ranks), ranks, recipe);
     EXPECT_EQ(digest_of(more, alone.summary), digest) << ranks << " ranks";
     EXPECT_EQ(more.summary["quality"]["confusion"], alone.summary["quality"]["confusion"]) << ranks << " ranks";
     EXPECT_EQ(more.summary["quality"]["loss"], alone.summary["quality"]["loss"]) << ranks << " ranks";
@@ -78,9 +78,9 @@ TEST(Digest, IsEqualOnAnyNumberOfRanksAndAfterAResumeOnOthers) {
   // Stopped by a kill at step 17 on 4 ranks, with a checkpoint of that step, and resumed on 3.
   const std::string stopped = folder.path() + "/stopped";
   const auto saving = with(recipe, {"checkpoint.every_steps=17"});
-  const Run killed = run(stopped, 4, saving, false, {{"CONVOY_PLANT", "kill:rank=2,step=20"}});
+  const RunOutcome killed = run(stopped, 4, saving, false, {{"CONVOY_PLANT", "kill:rank=2,step=20"}});
   EXPECT_EQ(killed.status, 3) << killed.errors;
-  const Run resumed = run(stopped, 3, saving, true);
+  const RunOutcome resumed = run(stopped, 3, saving, true);
   EXPECT_EQ(digest_of(resumed, alone.summary), digest);
   EXPECT_EQ(resumed.summary["resumed_at_step"], 17) << resumed.errors;
   EXPECT_EQ(resumed.summary["ledger"]["repeated"], 0);
@@ -93,10 +93,10 @@ TEST(Digest, IsEqualOnAnyNumberOfRanksAndAfterAResumeOnOthers) {
 TEST(Digest, IsEqualForEightReplicasOnUnalignedRanks) {
   const TemporaryFolder folder;
   const auto recipe = with(kCnn, {"replicas.count=8", "train.steps=60"});
-  const Run alone = run(folder.path() + "/1", 1, recipe);
+  const RunOutcome alone = run(folder.path() + "/1", 1, recipe);
   ASSERT_EQ(alone.status, 0) << alone.errors;
   for (const int ranks : {3, 5, 8}) {
-    const Run more = run(folder.path() + "/" + std::to_string(ranks), ranks, recipe);
+    const RunOutcome more = run(folder.path() + "/" + std::to_string(ranks), ranks, recipe);
     EXPECT_EQ(digest_of(more, alone.summary), digest_of(alone, alone.summary)) << ranks << " ranks";
   }
 }
@@ -104,7 +104,7 @@ TEST(Digest, IsEqualForEightReplicasOnUnalignedRanks) {
 TEST(Digest, IsEqualWhenTheResolvedRecipeIsRunAgain) {
   const TemporaryFolder folder;
   const auto recipe = with(kCnn, {"train.steps=12", "replicas.count=2"});
-  const Run first = run(folder.path() + "/first", 2, recipe);
+  const RunOutcome first = run(folder.path() + "/first", 2, recipe);
   ASSERT_EQ(first.status, 0) << first.errors;
   const auto again = run_command({kConvoy, "run", folder.path() + "/first/recipe.toml", "-n", "1", "--out",
                                   folder.path() + "/again", "--json"});

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -35,7 +36,7 @@ struct Ending {
 // afterwards.
 class RankProcesses {
  public:
-  using Body = std::function<void(Group& group, int rank)>;
+  using Body = std::function<void(Group& group, int rank, SharedArena& arena)>;
 
   RankProcesses(int ranks, Duration timeout, const Body& body) {
     std::vector<int> gates;
@@ -107,7 +108,7 @@ class RankProcesses {
       options.timeout = timeout;
       const auto group = make_group(make_shared_memory_transport(store, rank, ranks, shared), options);
       store.add("started", 1);
-      body(*group, rank);
+      body(*group, rank, arena);
       ending.code = 100;
     } catch (const Error& error) {
       ending.code = static_cast<int>(error.code());
@@ -124,9 +125,10 @@ class RankProcesses {
 };
 
 // Reduces again and again, in memory that peers read in place.
-void reduce_for_ever(Group& group, int rank) {
-  std::vector<float> values(200000, static_cast<float>(rank));
-  const Buffer buffer{std::span<float>(values)};
+void reduce_for_ever(Group& group, int rank, SharedArena& arena) {
+  const std::span<float> values(static_cast<float*>(arena.allocate(800000)), 200000);
+  std::fill(values.begin(), values.end(), static_cast<float>(rank));
+  const Buffer buffer(values);
   while (true) all_reduce_async(group, buffer, buffer, DType::kFloat32, ReduceOp::kMax).wait();
 }
 
@@ -207,7 +209,7 @@ TEST(StoppedRank, IsNamedWhenTheDeadlineIsOver) {
 }
 
 TEST(RankThatExits, IsNamedByAllOthers) {
-  RankProcesses ranks(4, seconds(20), [](Group& group, int rank) {
+  RankProcesses ranks(4, seconds(20), [](Group& group, int rank, SharedArena&) {
     for (int round = 0; round < 5; ++round) barrier(group);
     if (rank == 2) return;
     for (int round = 0; round < 5; ++round) barrier(group);
@@ -222,15 +224,15 @@ TEST(RankThatExits, IsNamedByAllOthers) {
 }
 
 TEST(Processes, ReduceThroughEachOthersMemory) {
-  RankProcesses ranks(3, seconds(20), [](Group& group, int rank) {
-    SharedArena& arena = process_arena();  // not this group's arena: these payloads are copied
-    auto* const copied = static_cast<double*>(arena.allocate(80000));
+  RankProcesses ranks(3, seconds(20), [](Group& group, int rank, SharedArena& arena) {
+    // One payload is read in place, the other one is copied.
+    auto* const shared = static_cast<double*>(arena.allocate(80000));
     std::vector<double> plain(100001, 1.0 + rank);
     for (int round = 0; round < 5; ++round) {
-      std::fill_n(copied, 10000, rank + round);
-      const Buffer one{std::span<double>(copied, 10000)};
+      std::fill_n(shared, 10000, rank + round);
+      const Buffer one{std::span<double>(shared, 10000)};
       all_reduce_async(group, one, one, DType::kFloat64).wait();
-      for (int i = 0; i < 10000; ++i) CONVOY_CHECK(copied[i] == 3.0 + 3.0 * round, "the sum is right");
+      for (int i = 0; i < 10000; ++i) CONVOY_CHECK(shared[i] == 3.0 + 3.0 * round, "the sum is right");
       std::fill(plain.begin(), plain.end(), 1.0 + rank);
       const Buffer two{std::span<double>(plain)};
       all_reduce_async(group, two, two, DType::kFloat64, ReduceOp::kMean).wait();

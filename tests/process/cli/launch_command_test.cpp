@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -83,10 +84,21 @@ TEST(Command, RefusesBadUsageInOneLine) {
   expect_refused({"ledger", "no-such-run"}, "no run directory no-such-run");
 }
 
+// Processor time, which a busy machine does not stretch as it stretches the time on the clock.
 TEST(Command, StartsInMilliseconds) {
-  double fastest = 1.0;
-  for (int i = 0; i < 20; ++i) fastest = std::min(fastest, to_seconds(run_convoy({"--version"}).elapsed));
-  EXPECT_LT(fastest, 0.020);
+  const auto used_ms = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
+           (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
+  };
+  double fastest_ms = 1e9;
+  for (int i = 0; i < 10; ++i) {
+    const double before = used_ms();
+    ASSERT_EQ(run_convoy({"--version"}).status, 0);
+    fastest_ms = std::min(fastest_ms, used_ms() - before);
+  }
+  EXPECT_LT(fastest_ms, 20.0);
 }
 
 TEST(CommandLaunch, PassesOutputOnWithTheRank) {
@@ -133,7 +145,7 @@ TEST(CommandLaunch, PrintsOneJsonObjectAndNothingElse) {
 
 TEST(CommandLaunch, KeepsTheThreadsThatTheUserSet) {
   const std::vector<std::string> command = {
-      "launch", "-n", "1", "--", "sh", "-c", "echo $OMP_NUM_THREADS ${OPENBLAS_CORETYPE-unset}"};
+      "launch", "-n", "1", "--", "sh", "-c", "echo \"$OMP_NUM_THREADS ${OPENBLAS_CORETYPE-unset}\""};
   EXPECT_EQ(run_convoy(command, {{"OMP_NUM_THREADS", "3"}, {"OPENBLAS_CORETYPE", ""}}).output, "[rank 0] 3 \n");
   EXPECT_EQ(run_convoy(command, {{"OPENBLAS_CORETYPE", "Prescott"}}).output, "[rank 0] 1 Prescott\n");
 }
@@ -210,11 +222,14 @@ TEST(CommandLaunch, WatchesOverRanksWhileNobodyReadsTheirOutput) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   const std::string marker = new_marker();
+  const testing::TemporaryFolder folder;
   Program job({kConvoy, "launch", "-n", "2", "--", "sh", "-c",
-               "[ $RANK = 0 ] && exec yes a-line-that-nobody-reads; sleep 1; kill -9 $$"},
-              {{"CONVOY_TEST_MARKER", marker}}, ".", ends[1]);
+               "[ $RANK = 0 ] && exec yes a-line-that-nobody-reads; while [ ! -e $FOLDER/go ]; do sleep 0.02; done; "
+               "kill -9 $$"},
+              {{"CONVOY_TEST_MARKER", marker}, {"FOLDER", folder.path()}}, ".", ends[1]);
   ::close(ends[1]);
   ASSERT_TRUE(eventually([&] { return processes_with(marker).size() >= 4; }));
+  testing::write_text(folder.path() + "/go", "");
   // Only the command and its guard are left: they still have lines to hand over.
   EXPECT_TRUE(eventually([&] { return processes_with(marker).size() == 2; }));
   ::close(ends[0]);

@@ -181,7 +181,7 @@ TEST_F(RunCommand, FailsWhenTheSummaryIsMissingOrTorn) {
 TEST_F(RunCommand, RefusesWhatCannotRunBeforeAnyRankStarts) {
   expect_refused({"run", "recipe.toml", "-n", "0", "--out", "out"}, "-n 0");
   expect_refused({"run", "recipe.toml", "-n", "3", "--out", "out"}, "-n 3: 3 ranks for the 2 replicas");
-  expect_refused({"run", "missing.toml", "-n", "2", "--out", "out"}, "missing.toml");
+  expect_refused({"run", "missing.toml", "-n", "2", "--out", "out"}, "there is no recipe missing.toml");
   expect_refused({"run", "recipe.toml", "-n", "2", "--out", "out", "--set", "train.learning_rat=1"}, "learning_rate");
   expect_refused({"run", "recipe.toml", "-n", "2", "--out", "out", "--set", "data.path=nowhere"},
                  "there is no data folder nowhere");

@@ -34,8 +34,12 @@ TEST(SharedArena, GivesAlignedMemoryThatDoesNotOverlap) {
     ASSERT_EQ(reinterpret_cast<std::uintptr_t>(memory) % (bytes >= (1 << 20) ? 4096 : 64), 0u);
     ASSERT_TRUE(arena.contains(memory, std::max<std::size_t>(bytes, 1)));
     const auto after = model.lower_bound(memory);
-    if (after != model.end()) ASSERT_LE(memory + bytes, after->first);
-    if (after != model.begin()) ASSERT_LE(std::prev(after)->first + std::prev(after)->second, memory);
+    if (after != model.end()) {
+      ASSERT_LE(memory + bytes, after->first);
+    }
+    if (after != model.begin()) {
+      ASSERT_LE(std::prev(after)->first + std::prev(after)->second, memory);
+    }
     model.emplace(memory, bytes);
   }
   for (const auto& [memory, bytes] : model) arena.deallocate(memory);

@@ -158,12 +158,12 @@ TEST(RecipeReader, RefusesTextThatIsNotUtf8NamingTheLine) {
 
 TEST(RecipeReader, RefusesTextMadeToExhaustIt) {
   std::string dots = "a";
-  for (int i = 0; i < 100000; ++i) dots += ".a";
+  for (int i = 0; i < 20000; ++i) dots += ".a";
   EXPECT_EQ(refusal("[train]\n" + dots + " = 1\n"), "r.toml:2: more than 64 dots in one line");
   EXPECT_EQ(refusal("# " + std::string(500, '.') + "\n"), "accepted");
-  EXPECT_THAT(refusal("[model]\nhidden = " + std::string(100000, '[')), StartsWith("r.toml:2: not valid TOML"));
-  EXPECT_EQ(refusal(std::string((1 << 20) + 1, '\n')), "r.toml:1: a recipe is at most 1048576 bytes long");
-  EXPECT_THAT(refusal("[train]\n" + std::string(300000, 'k') + " = 1\n"), HasSubstr("unknown key"));
+  EXPECT_THAT(refusal("[model]\nhidden = " + std::string(50000, '[')), StartsWith("r.toml:2: not valid TOML"));
+  EXPECT_EQ(refusal(std::string((1 << 16) + 1, '\n')), "r.toml:1: a recipe is at most 65536 bytes long");
+  EXPECT_THAT(refusal("[train]\n" + std::string(60000, 'k') + " = 1\n"), HasSubstr("unknown key"));
 }
 
 TEST(RecipeReader, SaysEverythingInOneShortLine) {
