@@ -44,14 +44,14 @@ int main() {
   const convoy::spec::SamplePlan plan(order);
 
   double loss = 0;
-  for (int step = 0; step < 400; ++step) {
+  for (int step = 0; step < 1000; ++step) {
     std::vector<std::vector<convoy::params::Batch>> batches;
     for (int replica = parallel.replicas().begin; replica < parallel.replicas().end; ++replica) {
       const torch::Tensor ids = torch::tensor(plan.replica_samples(step, replica));
       batches.push_back({{points.index_select(0, ids), inside.index_select(0, ids)}});
     }
     const auto result = parallel.step(step, batches);
-    optimizer.update(result.gradient, 0.01);
+    optimizer.update(result.gradient, 0.02);
     loss = result.loss;
   }
 

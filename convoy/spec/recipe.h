@@ -58,7 +58,7 @@ struct ModelRecipe {
 struct TrainRecipe {
   /// Stops after this many passes over the training part; 0 leaves it to `steps`.
   std::int64_t epochs = 1;
-  /// Stops after this many optimizer steps; 0 leaves it to `epochs`.
+  /// Stops after this many optimizer steps, whatever `epochs` says; 0 leaves it to `epochs`.
   std::int64_t steps = 0;
   /// Stops once this validation metric reaches `target`: "", "accuracy", "macro_f1" or "loss".
   std::string target_metric;
@@ -214,7 +214,7 @@ std::string recipe_json_schema();
 std::string recipe_page();
 
 /// Returns a digest of everything that decides the result of a run: all keys apart from those that only change speed
-/// or extent (parallel.bucket_bytes, parallel.overlap, comm, checkpoint, measure, cost, data.prefetch, task.name).
+/// or extent (parallel.bucket_bytes, parallel.overlap, comm, checkpoint, measure, cost, data.prefetch, data.path, task.name).
 /// A run may only be resumed under an equal digest; train.epochs, train.steps and the target may grow and are left out
 /// unless the schedule depends on them.
 std::string recipe_digest(const Recipe& recipe);

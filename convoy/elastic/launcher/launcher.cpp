@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/random.h>
-
-#include <array>
 
 #include "convoy/base/error.h"
 #include "convoy/comm/store_server.h"
@@ -14,17 +11,6 @@
 
 namespace convoy::elastic {
 namespace {
-
-// 128 random bits: whoever does not know them is not let into the job's store.
-std::string random_token() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw Error(ErrorCode::kIo, "the system gives no random numbers");
-  }
-  std::string token;
-  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
-  return token;
-}
 
 // Whoever ignores SIGCHLD never learns how its children end.
 void expect_children() {
@@ -54,12 +40,11 @@ LaunchResult launch(const LaunchOptions& options) {
   command.program = find_program(options.program);
   command.arguments = options.arguments;
   const Environment environment = job_environment(options);
-  const std::string token = random_token();
-  comm::StoreServer store(token);
+  const comm::StoreServer store;
   Supervisor supervisor(options);
   for (int rank = 0; rank < options.ranks; ++rank) {
     command.environment = environment;
-    set_identity(command.environment, {rank, options.ranks, store.address(), token});
+    set_identity(command.environment, {rank, options.ranks, store.address(), store.token()});
     supervisor.start(command);
   }
   return supervisor.run();

@@ -101,7 +101,7 @@ TEST(RecipeDigest, IgnoresWhatChangesOnlySpeedOrExtent) {
   const std::string digest = recipe_digest(Recipe{});
   EXPECT_EQ(digest.size(), 32u);
   for (const char* option :
-       {"task.name=x", "data.prefetch=9", "parallel.bucket_bytes=64", "parallel.overlap=false", "comm.timeout_s=1",
+       {"task.name=x", "data.prefetch=9", "data.path=/x", "parallel.bucket_bytes=64", "parallel.overlap=false", "comm.timeout_s=1",
         "comm.chunk_bytes=64", "checkpoint.every_steps=3", "checkpoint.keep=7", "checkpoint.at_end=false",
         "measure.warmup_steps=1", "cost.device_hour=2.5", "train.epochs=7", "train.steps=9"}) {
     EXPECT_EQ(digest_with(option), digest) << option;
@@ -112,7 +112,6 @@ TEST(RecipeDigest, IgnoresWhatChangesOnlySpeedOrExtent) {
 TEST(RecipeDigest, ChangesWithEverythingElse) {
   std::set<std::string> digests = {recipe_digest(Recipe{})};
   const std::vector<std::string> options = {"task.seed=2",
-                                            "data.path=/x",
                                             "data.validation=4999",
                                             "data.split_seed=2",
                                             "data.limit=9",
