@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "convoy/base/text.h"
+#include "convoy/comm/group.h"
 #include "convoy/comm/rendezvous/store_client.h"
 #include "convoy/comm/shared_memory_transport.h"
 #include "convoy/comm/store_server.h"

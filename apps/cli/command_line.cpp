@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "apps/cli/version.h"
 #include "convoy/base/error.h"
 #include "convoy/base/text.h"
 

@@ -9,6 +9,9 @@
 
 namespace convoy::cli {
 
+/// The version, equal to the project's in CMakeLists.txt.
+inline constexpr const char* kVersion = "0.1.0";
+
 /// Says that the command line is already answered, and with which exit status.
 struct Answered {
   /// The exit status.

@@ -6,14 +6,13 @@
 #include <ctime>
 
 #include "apps/cli/baselines.h"
+#include "apps/cli/command_line.h"
 #include "apps/cli/data_check.h"
-#include "apps/cli/machine.h"
 #include "apps/cli/progress.h"
 #include "apps/cli/rank_job.h"
 #include "apps/cli/requests.h"
 #include "apps/cli/run_directory.h"
 #include "apps/cli/summary.h"
-#include "apps/cli/version.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 
@@ -99,7 +98,7 @@ class Run {
   elastic::LaunchResult launch_showing(const RankJob& job) {
     elastic::LaunchOptions options = rank_launch_options(job);
     options.signals = &signals_;
-    Progress progress(!request_.quiet, {recipe_.train.global_batch, job.timing_only ? 0 : recipe_.train.epochs});
+    Progress progress(!request_.quiet && !job.timing_only, {recipe_.train.global_batch, recipe_.train.epochs});
     options.on_event = [&progress](int rank, const elastic::RankEvent& event) { progress.take(rank, event); };
     return elastic::launch(options);
   }

@@ -3,6 +3,9 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -10,10 +13,12 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/elastic/launcher/rank_environment.h"
 
 namespace convoy::cli {
 namespace {
@@ -43,6 +48,20 @@ std::string new_directory(const std::string& name) {
   std::string path = stem;
   for (int copy = 2; !make_new(path); ++copy) path = fmt::format("{}-{}", stem, copy);
   return path;
+}
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+int usable_cores() {
+  cpu_set_t cores;
+  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
 }
 
 std::string recipe_path(const std::string& directory) { return directory + "/recipe.toml"; }
@@ -76,7 +95,25 @@ void check_resumable(const std::string& directory, const spec::Recipe& recipe) {
 void write_opening(const std::string& directory, const spec::Recipe& recipe,
                    const nlohmann::ordered_json& environment) {
   write_atomic(local_files(), recipe_path(directory), spec::to_toml(recipe));
-  write_atomic(local_files(), directory + "/environment.json", environment.dump(2) + "\n");
+  write_atomic(local_files(), directory + "/environment.json",
+               environment.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+nlohmann::ordered_json describe_machine() {
+  nlohmann::ordered_json machine;
+  utsname names{};
+  if (::uname(&names) == 0) {
+    machine["host"] = names.nodename;
+    machine["kernel"] = std::string(names.sysname) + " " + names.release;
+    machine["architecture"] = names.machine;
+  }
+  const elastic::CpuFeatures cpu = elastic::detect_cpu();
+  machine["cpu"] = cpu_model();
+  machine["cpu_features"] = {{"avx512", cpu.avx512}, {"avx2_fma", cpu.avx2_fma}};
+  machine["cores"] = ::sysconf(_SC_NPROCESSORS_ONLN);
+  machine["usable_cores"] = usable_cores();
+  machine["memory_bytes"] = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  return machine;
 }
 
 }  // namespace convoy::cli

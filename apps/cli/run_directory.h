@@ -21,4 +21,7 @@ void check_resumable(const std::string& directory, const spec::Recipe& recipe);
 /// Writes recipe.toml (every key) and environment.json. Those of an earlier part of the run are replaced.
 void write_opening(const std::string& directory, const spec::Recipe& recipe, const nlohmann::ordered_json& environment);
 
+/// Returns host name, processor, cores, memory and kernel of this machine, for environment.json.
+nlohmann::ordered_json describe_machine();
+
 }  // namespace convoy::cli

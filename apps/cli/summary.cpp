@@ -110,7 +110,7 @@ std::string speedup_table(const Json& summary) {
   add("same replicas on one rank", "/speedup/step_ms/one_rank_same_replicas", "/speedup/over_one_rank_same_replicas");
   add("whole batch in one process", "/speedup/step_ms/one_process_whole_batch",
       "/speedup/over_one_process_whole_batch");
-  return fmt::format("\n{}{} timed steps each, {} rounds, medians; this run's step: {}\n", table.str(),
+  return fmt::format("\n{}{} timed steps each, {} rounds, medians; the same on this run's ranks: {}\n", table.str(),
                      text(summary, "/speedup/steps"), text(summary, "/speedup/rounds"),
                      milliseconds(summary, "/speedup/step_ms/this"));
 }

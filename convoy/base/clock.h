@@ -1,6 +1,7 @@
 // The Clock seam: where time comes from, so that tests can drive it by hand.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -45,11 +46,12 @@ inline double to_ms(Duration duration) { return std::chrono::duration<double, st
 /// Returns a duration in seconds.
 inline double to_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-/// The moment at which a wait gives up. A default-made deadline is already over.
+/// The moment at which a wait gives up.
 class Deadline {
  public:
-  /// Makes the deadline that lies `limit` from now on the clock.
-  Deadline(const Clock& clock, Duration limit) : clock_(&clock), at_(clock.now() + limit), limit_(limit) {}
+  /// Makes the deadline that lies `limit` from now on the clock, or at the end of the clock when that comes first.
+  Deadline(const Clock& clock, Duration limit)
+      : clock_(&clock), at_(clock.now() + std::min(limit, Duration(TimePoint::max() - clock.now()))), limit_(limit) {}
   /// Returns whether the moment has passed.
   bool expired() const { return clock_->now() >= at_; }
   /// Returns what is left, never negative.

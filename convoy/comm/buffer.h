@@ -11,6 +11,7 @@ namespace convoy::comm {
 
 /// A stretch of memory of whole elements.
 struct Extent {
+  /// The first element.
   std::byte* data = nullptr;
   std::int64_t elements = 0;
 };

@@ -25,7 +25,9 @@ struct Collective {
   std::vector<Buffer> inputs;
   /// This rank's output. It may be the memory of an input.
   Buffer output;
+  /// The element type of all buffers.
   DType dtype = DType::kFloat32;
+  /// How contributions are combined.
   ReduceOp reduce = ReduceOp::kSum;
 };
 

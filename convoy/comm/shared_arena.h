@@ -37,12 +37,14 @@ class SharedArena {
   std::uint64_t offset_of(const void* memory) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(memory) - base_);
   }
-  /// Returns the first address, the capacity, and the file that peers map.
+  /// Returns the first address.
   std::byte* base() const { return base_; }
   std::size_t capacity() const { return capacity_; }
+  /// Returns the file that peers map.
   int descriptor() const { return descriptor_; }
   /// Returns the bytes handed out now, and the most so far.
   std::size_t used() const;
+  /// Returns the most bytes handed out at once so far.
   std::size_t peak() const;
 
  private:

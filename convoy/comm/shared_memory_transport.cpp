@@ -134,7 +134,7 @@ class SharedMemoryTransport final : public Transport {
         size_(size),
         spins_(usable_processors() >= size),
         lanes_(static_cast<std::size_t>(size)) {
-    for (LaneState& lane : lanes_) lane.staging_tickets.assign(options.staging_chunks, kFree);
+    for (LaneState& lane : lanes_) lane.uses.assign(options.slots + options.staging_chunks, 0);
     try {
       join(store, Deadline(system_clock(), options.limit));
     } catch (...) {
@@ -151,7 +151,9 @@ class SharedMemoryTransport final : public Transport {
     return arena_.contains(data) ? SIZE_MAX : options_.chunk_bytes;
   }
   std::optional<std::uint64_t> try_send(int peer, const MessageHeader& header, const std::byte* data) override;
-  bool sent(int peer, std::uint64_t ticket) override { return released(peer, ticket) || was_copied(peer, ticket); }
+  bool sent(int peer, std::uint64_t ticket) override {
+    return ticket == kCopied || given_back(peer, loan_of(ticket), use_of(ticket));
+  }
   bool try_receive(int peer, Message& message) override;
   void release(const Message& message) override;
   std::uint32_t signal() const override { return view_.rank(rank_).signal.load(); }
@@ -172,26 +174,31 @@ class SharedMemoryTransport final : public Transport {
   std::uint64_t sent_bytes(int peer) const override { return lanes_[static_cast<std::size_t>(peer)].bytes; }
 
  private:
-  static constexpr std::uint64_t kFree = UINT64_MAX;
+  // The ticket of a message whose payload was free again at once. Others name a loan and its use.
+  static constexpr std::uint64_t kCopied = UINT64_MAX;
 
   // What this rank alone knows of its two lanes to and from a peer.
   struct LaneState {
-    std::uint64_t next_ticket = 0;
-    std::uint64_t next_chunk = 0;
-    std::vector<std::uint64_t> staging_tickets;
+    std::uint64_t sent = 0;
+    std::uint64_t taken = 0;
+    // How often each loan was given; where to look for a free one first.
+    std::vector<std::uint64_t> uses;
+    std::size_t next_loan = 0;
+    std::size_t next_chunk = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t next_taken = 0;
-    // Messages taken from this peer and not released.
+    // Lent messages taken from this peer and not released.
     std::size_t held = 0;
   };
 
   LaneState& lane(int peer) { return lanes_[static_cast<std::size_t>(peer)]; }
-  bool released(int peer, std::uint64_t ticket) const {
-    return view_.slot(rank_, peer, ticket).released.load(std::memory_order_acquire) > ticket;
+  std::uint64_t ticket_of(std::size_t loan, std::uint64_t use) const { return use * view_.shape().loans() + loan; }
+  std::size_t loan_of(std::uint64_t ticket) const { return ticket % view_.shape().loans(); }
+  std::uint64_t use_of(std::uint64_t ticket) const { return ticket / view_.shape().loans(); }
+  bool given_back(int peer, std::size_t loan, std::uint64_t use) const {
+    return view_.loan(rank_, peer, loan).load(std::memory_order_acquire) >= use;
   }
-  bool was_copied(int peer, std::uint64_t ticket) const {
-    return view_.slot(rank_, peer, ticket).place != PayloadPlace::kArena;
-  }
+  std::optional<std::size_t> free_loan(int peer, std::size_t begin, std::size_t count, std::size_t& next);
+  bool put_payload(int peer, LaneSlot& slot, std::uint64_t bytes, const std::byte* data);
   void touch(int rank) {
     RankCell& cell = view_.rank(rank);
     cell.signal.fetch_add(1);
@@ -226,67 +233,81 @@ class SharedMemoryTransport final : public Transport {
 std::optional<std::uint64_t> SharedMemoryTransport::try_send(int peer, const MessageHeader& header,
                                                              const std::byte* data) {
   LaneState& lane = this->lane(peer);
-  const std::uint64_t ticket = lane.next_ticket;
-  const std::size_t slots = options_.slots;
-  if (ticket >= slots && !released(peer, ticket - slots)) return std::nullopt;
-  LaneSlot& slot = view_.slot(rank_, peer, ticket);
-  if (header.bytes == 0) {
-    slot.place = PayloadPlace::kNone;
-  } else if (arena_.contains(data, header.bytes)) {
-    slot.place = PayloadPlace::kArena;
-    slot.offset = arena_.offset_of(data);
-  } else {
-    CONVOY_CHECK(header.bytes <= options_.chunk_bytes, "a message outside the arena fits into a staging chunk");
-    const std::size_t chunk = lane.next_chunk % options_.staging_chunks;
-    std::uint64_t& user = lane.staging_tickets[chunk];
-    if (user != kFree && !released(peer, user)) return std::nullopt;
-    std::memcpy(view_.staging(rank_, peer, chunk), data, header.bytes);
-    user = ticket;
-    ++lane.next_chunk;
-    slot.place = PayloadPlace::kStaging;
-    slot.offset = chunk;
-  }
+  LaneEnds& ends = view_.ends(rank_, peer);
+  if (lane.sent - ends.tail.load(std::memory_order_acquire) >= options_.slots) return std::nullopt;
+  LaneSlot& slot = view_.slot(rank_, peer, lane.sent);
+  if (!put_payload(peer, slot, header.bytes, data)) return std::nullopt;
   slot.header = header;
-  view_.head(rank_, peer).head.store(ticket + 1, std::memory_order_release);
-  ++lane.next_ticket;
+  ends.head.store(++lane.sent, std::memory_order_release);
   lane.bytes += header.bytes;
   touch(peer);
-  return ticket;
+  return slot.place == PayloadPlace::kArena ? ticket_of(slot.loan, slot.use) : kCopied;
+}
+
+std::optional<std::size_t> SharedMemoryTransport::free_loan(int peer, std::size_t begin, std::size_t count,
+                                                            std::size_t& next) {
+  const LaneState& lane = this->lane(peer);
+  for (std::size_t step = 0; step < count; ++step) {
+    const std::size_t loan = begin + (next + step) % count;
+    if (!given_back(peer, loan, lane.uses[loan])) continue;
+    next = (next + step + 1) % count;
+    return loan;
+  }
+  return std::nullopt;
+}
+
+// Says in the slot where the payload lies, copying it where it has to be; false when there is no room for it now.
+bool SharedMemoryTransport::put_payload(int peer, LaneSlot& slot, std::uint64_t bytes, const std::byte* data) {
+  LaneState& lane = this->lane(peer);
+  slot.place = PayloadPlace::kNone;
+  if (bytes == 0) return true;
+  const bool lend = arena_.contains(data, bytes);
+  CONVOY_CHECK(lend || bytes <= options_.chunk_bytes, "a message outside the arena fits into a staging chunk");
+  const auto loan = lend ? free_loan(peer, 0, options_.slots, lane.next_loan)
+                         : free_loan(peer, options_.slots, options_.staging_chunks, lane.next_chunk);
+  if (!loan) return false;
+  slot.place = lend ? PayloadPlace::kArena : PayloadPlace::kStaging;
+  slot.offset = lend ? arena_.offset_of(data) : *loan - options_.slots;
+  slot.loan = static_cast<std::uint32_t>(*loan);
+  slot.use = ++lane.uses[*loan];
+  if (!lend) std::memcpy(view_.staging(rank_, peer, slot.offset), data, bytes);
+  return true;
 }
 
 bool SharedMemoryTransport::try_receive(int peer, Message& message) {
   LaneState& lane = this->lane(peer);
-  const std::uint64_t ticket = lane.next_taken;
-  if (view_.head(peer, rank_).head.load(std::memory_order_acquire) == ticket) return false;
-  const LaneSlot& slot = view_.slot(peer, rank_, ticket);
+  LaneEnds& ends = view_.ends(peer, rank_);
+  if (ends.head.load(std::memory_order_acquire) == lane.taken) return false;
+  const LaneSlot& slot = view_.slot(peer, rank_, lane.taken);
   const FileMapping& arena = peer_arenas_[static_cast<std::size_t>(peer)];
+  message = Message{};
   message.header = slot.header;
-  message.data = nullptr;
-  message.lent = false;
   message.peer = peer;
-  message.ticket = ticket;
+  message.ticket = kCopied;
   const std::uint64_t bytes = slot.header.bytes;
-  bool sane = true;
+  bool sane = slot.place == PayloadPlace::kNone ? bytes == 0 : slot.loan < view_.shape().loans();
   if (slot.place == PayloadPlace::kArena) {
-    sane = bytes <= arena.size() && slot.offset <= arena.size() - bytes;
+    sane = sane && bytes <= arena.size() && slot.offset <= arena.size() - bytes;
     message.data = arena.data() + slot.offset;
-    // Half of the slots stay free for messages behind those that the receiver keeps.
+    // Half of the loans stay free for messages behind those that the receiver keeps.
     message.lent = (lane.held + 1) * 2 <= options_.slots;
   } else if (slot.place == PayloadPlace::kStaging) {
-    sane = bytes <= options_.chunk_bytes && slot.offset < options_.staging_chunks;
+    sane = sane && bytes <= options_.chunk_bytes && slot.offset < options_.staging_chunks;
     if (sane) message.data = view_.staging(peer, rank_, slot.offset);
-  } else {
-    sane = bytes == 0;
   }
   if (!sane) throw Error(ErrorCode::kInternal, fmt::format("rank {} sent a message that lies nowhere", peer));
-  ++lane.next_taken;
-  ++lane.held;
+  if (slot.place != PayloadPlace::kNone) message.ticket = ticket_of(slot.loan, slot.use);
+  if (message.lent) ++lane.held;
+  ends.tail.store(++lane.taken, std::memory_order_release);
+  // Somebody who waits for a slot has to hear of it; who has slots to spare need not.
+  if (ends.head.load(std::memory_order_relaxed) - lane.taken + 1 >= options_.slots / 2) touch(peer);
   return true;
 }
 
 void SharedMemoryTransport::release(const Message& message) {
-  view_.slot(message.peer, rank_, message.ticket).released.store(message.ticket + 1, std::memory_order_release);
-  --lane(message.peer).held;
+  if (message.lent) --lane(message.peer).held;
+  if (message.ticket == kCopied) return;
+  view_.loan(message.peer, rank_, loan_of(message.ticket)).store(use_of(message.ticket), std::memory_order_release);
   touch(message.peer);
 }
 
@@ -382,22 +403,24 @@ void SharedMemoryTransport::make_segment(Store& store) {
 }
 
 std::vector<FilePlace> SharedMemoryTransport::meet(Store& store, const Deadline& deadline) {
-  std::vector<FilePlace> places;
-  for (int rank = 0; rank < size_; ++rank) {
-    const std::string name = key(fmt::format("rank/{}", rank));
+  std::vector<FilePlace> places(static_cast<std::size_t>(size_));
+  std::vector<int> missing;
+  for (int rank = 0; rank < size_; ++rank) missing.push_back(rank);
+  while (true) {
+    std::erase_if(missing, [&](int rank) {
+      const std::string name = key(fmt::format("rank/{}", rank));
+      const auto text = store.try_get(name);
+      if (text) places[static_cast<std::size_t>(rank)] = FilePlace::parse(name, *text);
+      return text.has_value();
+    });
+    if (missing.empty()) return places;
+    if (deadline.expired()) fail_missing(missing);
     try {
-      places.push_back(FilePlace::parse(name, store.get(name, deadline.remaining())));
+      store.get(key(fmt::format("rank/{}", missing.front())), std::min(kSlice, deadline.remaining()));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kTimeout) throw;
-      std::vector<int> missing;
-      for (int other = 0; other < size_; ++other) {
-        if (!store.try_get(key(fmt::format("rank/{}", other)))) missing.push_back(other);
-      }
-      if (missing.empty()) missing.push_back(rank);
-      fail_missing(missing);
     }
   }
-  return places;
 }
 
 void SharedMemoryTransport::map_peers(const std::vector<FilePlace>& places) {

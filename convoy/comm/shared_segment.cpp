@@ -33,7 +33,7 @@ std::size_t lanes_offset(const SegmentShape& shape) {
   return round_up(cells_offset(shape) + static_cast<std::size_t>(shape.ranks) * sizeof(RankCell), kPage);
 }
 std::size_t lane_head_bytes(const SegmentShape& shape) {
-  return round_up(sizeof(LaneHead) + shape.slots * sizeof(LaneSlot), kPage);
+  return round_up(sizeof(LaneEnds) + shape.slots * sizeof(LaneSlot) + shape.loans() * sizeof(LaneLoan), kPage);
 }
 std::size_t chunk_stride(const SegmentShape& shape) { return round_up(shape.chunk_bytes, 64); }
 std::size_t lane_bytes(const SegmentShape& shape) {
@@ -128,10 +128,15 @@ std::byte* SegmentView::lane(int from, int to) const {
   return memory_ + lanes_offset(shape_) + number * lane_bytes(shape_);
 }
 
-LaneHead& SegmentView::head(int from, int to) const { return *reinterpret_cast<LaneHead*>(lane(from, to)); }
+LaneEnds& SegmentView::ends(int from, int to) const { return *reinterpret_cast<LaneEnds*>(lane(from, to)); }
 
-LaneSlot& SegmentView::slot(int from, int to, std::uint64_t ticket) const {
-  return reinterpret_cast<LaneSlot*>(lane(from, to) + sizeof(LaneHead))[ticket % shape_.slots];
+LaneSlot& SegmentView::slot(int from, int to, std::uint64_t number) const {
+  return reinterpret_cast<LaneSlot*>(lane(from, to) + sizeof(LaneEnds))[number % shape_.slots];
+}
+
+LaneLoan& SegmentView::loan(int from, int to, std::size_t number) const {
+  std::byte* const first = lane(from, to) + sizeof(LaneEnds) + shape_.slots * sizeof(LaneSlot);
+  return reinterpret_cast<LaneLoan*>(first)[number];
 }
 
 std::byte* SegmentView::staging(int from, int to, std::size_t chunk) const {

@@ -1,8 +1,9 @@
 // The control segment of a group over shared memory: its layout, and mappings of anonymous files between processes.
 //
 // Words: a *lane* leads from one rank to another; it is a ring of *slots*, each holding one message's header and the
-// place of its payload: in the sender's arena, or in one of the lane's *staging* chunks. The sender alone fills slots
-// and moves `head`; the receiver marks slots as released, in any order, which is what lets the sender use a slot again.
+// place of its payload: in the sender's arena, or in one of the lane's *staging* chunks. A slot is free again once the
+// receiver has taken the message out. The payload is free again once the receiver has released it, which may be much
+// later and in any order: so it hangs on a *loan*, a counter that the sender picks among those that are free.
 #pragma once
 
 #include <atomic>
@@ -52,15 +53,20 @@ struct alignas(64) LaneSlot {
   MessageHeader header;
   /// An offset into the sender's arena, or the number of a staging chunk.
   std::uint64_t offset = 0;
+  /// The loan on which the payload hangs, and how often that loan has been given.
+  std::uint32_t loan = 0;
   PayloadPlace place = PayloadPlace::kNone;
-  /// Written by the receiver: 1 + the ticket of the newest message in this slot that was released.
-  std::atomic<std::uint64_t> released;
+  std::uint64_t use = 0;
 };
 
-/// A lane's first line: how many messages the sender has put in.
-struct alignas(64) LaneHead {
-  std::atomic<std::uint64_t> head;
+/// The two ends of a lane, apart in the cache: how many messages went in, and how many were taken out.
+struct LaneEnds {
+  alignas(64) std::atomic<std::uint64_t> head;
+  alignas(64) std::atomic<std::uint64_t> tail;
 };
+
+/// A loan: the newest use of it that the receiver has given back.
+using LaneLoan = std::atomic<std::uint64_t>;
 
 /// How far a rank is in joining and leaving.
 enum class Presence : std::uint32_t { kAway = 0, kMapped = 1, kReady = 2, kLeft = 3 };
@@ -89,6 +95,8 @@ struct SegmentShape {
   std::size_t staging_chunks = 4;
   std::size_t chunk_bytes = std::size_t{1} << 18;
 
+  /// Returns how many loans a lane has: the last ones belong to the staging chunks.
+  std::size_t loans() const { return slots + staging_chunks; }
   /// Returns the bytes of the whole segment.
   std::size_t bytes() const;
 };
@@ -111,10 +119,12 @@ class SegmentView {
   std::byte* board() const;
   /// Returns a rank's cell.
   RankCell& rank(int rank) const;
-  /// Returns the first line of a lane.
-  LaneHead& head(int from, int to) const;
-  /// Returns the slot of a lane that holds a ticket.
-  LaneSlot& slot(int from, int to, std::uint64_t ticket) const;
+  /// Returns the ends of a lane.
+  LaneEnds& ends(int from, int to) const;
+  /// Returns the slot of a lane that holds its message number `number`.
+  LaneSlot& slot(int from, int to, std::uint64_t number) const;
+  /// Returns one of a lane's loans.
+  LaneLoan& loan(int from, int to, std::size_t number) const;
   /// Returns the memory of one of a lane's staging chunks.
   std::byte* staging(int from, int to, std::size_t chunk) const;
 

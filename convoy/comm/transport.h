@@ -28,6 +28,7 @@ struct MessageHeader {
 /// A message that has arrived.
 /// Ownership:  data may be read until Transport::release
 struct Message {
+  /// What the message says about itself.
   MessageHeader header;
   const std::byte* data = nullptr;
   /// Whether data may be kept for as long as the receiver likes: it lies where the sender has it. Otherwise it lies in
@@ -35,13 +36,16 @@ struct Message {
   bool lent = false;
   /// The sender, and the transport's own number of the message.
   int peer = -1;
+  /// The transport's own number of the message.
   std::uint64_t ticket = 0;
 };
 
 /// The first failure of a group, as every rank of it learns it.
 struct AbortNotice {
   int rank = -1;
+  /// Who has to act on it.
   ErrorCode code = ErrorCode::kAborted;
+  /// What failed there.
   std::string message;
 };
 

@@ -23,9 +23,11 @@ torch::ScalarType to_scalar_type(DType type);
 struct ParameterSlot {
   /// Its first name; further names of a tied parameter.
   std::string name;
+  /// Further names of a tied parameter.
   std::vector<std::string> aliases;
   /// The user's tensor, whose memory now lies in the flat space.
   torch::Tensor tensor;
+  /// Its shape.
   std::vector<std::int64_t> shape;
   /// Its first element in the flat space, a multiple of 16, and its number of elements.
   std::int64_t offset = 0;

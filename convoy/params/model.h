@@ -32,6 +32,7 @@ struct Loss {
 
 /// A tensor under its path in the model, for example "conv1.weight".
 struct NamedTensor {
+  /// The path.
   std::string name;
   torch::Tensor tensor;
 };

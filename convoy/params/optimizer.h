@@ -30,12 +30,19 @@ struct GradientSums {
 struct OptimizerOptions {
   /// "sgd", "adam" or "adamw".
   std::string kind = "sgd";
+  /// SGD: the share of the old momentum that is kept; 0 for none.
   double momentum = 0.0;
+  /// SGD: the share of the gradient that momentum leaves out.
   double dampening = 0.0;
+  /// SGD: whether the step looks ahead (Nesterov's momentum).
   bool nesterov = false;
+  /// Added to the gradient times the weight (sgd, adam) or taken from the weight (adamw).
   double weight_decay = 0.0;
+  /// Adam: the share of the old first moment that is kept.
   double beta1 = 0.9;
+  /// Adam: the share of the old second moment that is kept.
   double beta2 = 0.999;
+  /// Adam: added to the root of the second moment.
   double epsilon = 1e-8;
 
   /// Takes the constants of a recipe.

@@ -9,9 +9,13 @@ namespace convoy::params {
 
 /// Where a forward pass stands in the run.
 struct RandomPlace {
+  /// The run's seed.
   std::uint64_t seed = 0;
+  /// The optimizer step.
   std::int64_t step = 0;
+  /// The logical replica.
   int replica = 0;
+  /// The micro-batch of the replica in this step.
   int micro_batch = 0;
 };
 
@@ -21,6 +25,7 @@ struct RandomPlace {
 /// Threads:    one at a time in each thread; the default generator is the process's, so one thread draws at a time
 class RandomScope {
  public:
+  /// Starts to draw from the place.
   explicit RandomScope(const RandomPlace& place);
   ~RandomScope();
   RandomScope(const RandomScope&) = delete;

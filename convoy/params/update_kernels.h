@@ -7,16 +7,23 @@ namespace convoy::params {
 
 /// How the exchanged sum becomes the gradient: gradient = sum / count, times `clip` when below 1.
 struct GradientScale {
+  /// What the sum is divided by.
   double count = 1.0;
+  /// What the quotient is multiplied by.
   double clip = 1.0;
 };
 
 /// The numbers of one SGD update.
 struct SgdCoefficients {
+  /// The learning rate.
   double rate = 0.0;
+  /// The share of the old momentum that is kept.
   double momentum = 0.0;
+  /// The share of the gradient that momentum leaves out.
   double dampening = 0.0;
+  /// Times the weight, added to the gradient.
   double weight_decay = 0.0;
+  /// Whether the step looks ahead (Nesterov's momentum).
   bool nesterov = false;
   /// Whether the momentum starts with this gradient.
   bool first = false;
@@ -24,10 +31,15 @@ struct SgdCoefficients {
 
 /// The numbers of one Adam or AdamW update.
 struct AdamCoefficients {
+  /// The learning rate.
   double rate = 0.0;
+  /// The share of the old first moment that is kept.
   double beta1 = 0.9;
+  /// The share of the old second moment that is kept.
   double beta2 = 0.999;
+  /// Added to the root of the second moment.
   double epsilon = 1e-8;
+  /// The decay of weights.
   double weight_decay = 0.0;
   /// Whether decay is taken from the weights (AdamW) and not added to the gradient.
   bool decoupled = false;

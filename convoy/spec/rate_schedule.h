@@ -16,6 +16,7 @@ struct RunPosition {
   std::int64_t step_samples = 0;
   /// The whole run.
   std::int64_t total_steps = 0;
+  /// Samples of the whole run.
   std::int64_t total_samples = 0;
 };
 

@@ -24,7 +24,9 @@ params::Batch to_tensors(records::Batch& batch, torch::ScalarType type);
 
 /// A part of the data that is evaluated.
 struct EvaluationPart {
+  /// Where the images are.
   const records::ImageSet* images = nullptr;
+  /// The images of the part, in the order of evaluation.
   std::vector<std::int64_t> indexes;
 };
 

@@ -27,9 +27,13 @@ struct RunRequest {
 /// What a run works with.
 /// Ownership:  borrows everything
 struct RunServices {
+  /// All ranks.
   comm::Group& group;
+  /// Where model names are looked up.
   const zoo::Registry& models;
+  /// Where the run directory lies.
   Files& files;
+  /// Where the launcher listens.
   EventPipe& events;
 };
 

@@ -19,42 +19,65 @@ namespace convoy::train {
 /// What one step is known by.
 struct StepRow {
   std::int64_t step = 0;
+  /// The epoch that it lies in.
   std::int64_t epoch = 0;
+  /// The mean loss over the samples that counted.
   double loss = 0.0;
+  /// The learning rate.
   double rate = 0.0;
+  /// The norm of the mean gradient, before clipping.
   double gradient_norm = 0.0;
+  /// How many samples counted.
   std::int64_t samples = 0;
+  /// Where its time went.
   observe::StepTimes times;
 };
 
 /// The peak of memory on one rank: what is known by category, and the most that tensors took in each phase.
 struct MemoryFacts {
+  /// Bytes of parameters.
   std::int64_t parameters = 0;
+  /// Bytes of gradient sums.
   std::int64_t gradients = 0;
+  /// The most bytes of this rank's gradients and partial sums at once.
   std::int64_t gradient_partials = 0;
+  /// Bytes of moments.
   std::int64_t optimizer = 0;
+  /// Bytes of batches that are prepared or in use.
   std::int64_t batch = 0;
+  /// Bytes of buffers that only communication uses.
   std::int64_t communication_buffers = 0;
+  /// The most bytes of tensors in each phase.
   std::map<observe::MemoryPhase, std::int64_t> tensor_peak;
 };
 
 /// What the whole run is known by, beside its steps.
 struct RunFacts {
   std::int64_t steps = 0;
+  /// Ranks of this process's job.
   int ranks = 1;
+  /// Logical replicas.
   int replicas = 1;
   /// The generation of this process, and the step that it went on from; 0 for a fresh run.
   int generation = 1;
+  /// The step that it went on from; 0 for a fresh run.
   std::int64_t resumed_at = 0;
+  /// See parallel::DataParallel::digest.
   std::string parameters_digest;
+  /// Time before the first step.
   Duration setup{};
+  /// Time in steps.
   Duration training{};
+  /// Time in evaluation, outside of steps.
   Duration evaluation{};
+  /// Time in saving, outside of steps.
   Duration checkpoint{};
   /// The steps that this process trained, and the samples in them.
   std::int64_t trained_steps = 0;
   std::int64_t trained_samples = 0;
+  /// Whether the run ended by its target.
   bool reached_target = false;
+  /// The peak of memory on rank 0.
   MemoryFacts memory;
 };
 

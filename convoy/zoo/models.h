@@ -14,6 +14,7 @@ namespace convoy::zoo {
 /// Shapes:     input [B, ...sample]; returns logits [B, C]
 class SoftmaxRegressionImpl final : public torch::nn::Module {
  public:
+  /// Makes the layer for a request.
   explicit SoftmaxRegressionImpl(const ModelRequest& request);
   /// Returns the logits.
   torch::Tensor forward(const torch::Tensor& input);
@@ -26,6 +27,7 @@ class SoftmaxRegressionImpl final : public torch::nn::Module {
 /// Shapes:     input [B, ...sample]; returns logits [B, C]
 class MlpImpl final : public torch::nn::Module {
  public:
+  /// Makes the layers for a request.
   explicit MlpImpl(const ModelRequest& request);
   /// Returns the logits.
   torch::Tensor forward(const torch::Tensor& input);
@@ -42,6 +44,7 @@ class MlpImpl final : public torch::nn::Module {
 /// Errors:     kInvalidArgument when the sample is not an image or pooling would leave nothing of it
 class CnnImpl final : public torch::nn::Module {
  public:
+  /// Makes the layers for a request.
   explicit CnnImpl(const ModelRequest& request);
   /// Returns the logits.
   torch::Tensor forward(const torch::Tensor& input);

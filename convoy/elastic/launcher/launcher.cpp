@@ -6,7 +6,6 @@
 
 #include "convoy/base/error.h"
 #include "convoy/comm/store_server.h"
-#include "convoy/elastic/launcher/blas_kernel.h"
 #include "convoy/elastic/launcher/supervisor.h"
 
 namespace convoy::elastic {

@@ -38,6 +38,22 @@ Environment current_environment();
 /// set stays as it is; and where OMP_NUM_THREADS is set the other two are left alone, because they follow it.
 void set_threads(Environment& environment, const ThreadPolicy& policy);
 
+/// The instruction sets that the choice of a kernel looks at.
+struct CpuFeatures {
+  /// AVX-512 with the parts F, DQ, BW and VL, which OpenBLAS's SkylakeX kernels use.
+  bool avx512 = false;
+  /// AVX2 and FMA.
+  bool avx2_fma = false;
+  /// Whether AMD made the processor.
+  bool amd = false;
+};
+
+/// Returns what this machine's processor and system support.
+CpuFeatures detect_cpu();
+
+/// Returns the value for OPENBLAS_CORETYPE, or nothing where OpenBLAS should choose for itself.
+std::optional<std::string> openblas_coretype(const CpuFeatures& cpu);
+
 /// Sets OPENBLAS_CORETYPE to the kernel (nothing: OpenBLAS chooses), unless it is set at all, even to nothing.
 void set_blas_kernel(Environment& environment, const std::optional<std::string>& coretype);
 

@@ -9,7 +9,9 @@ namespace convoy::parallel {
 
 /// The parameters of one bucket, by their number in the flat space, in the order of arrival.
 struct Bucket {
+  /// Numbers of parameters in the flat space, in the order of arrival.
   std::vector<std::size_t> slots;
+  /// What they take together.
   std::int64_t bytes = 0;
 };
 

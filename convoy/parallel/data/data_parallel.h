@@ -49,7 +49,9 @@ struct StepResult {
   /// for the slowest rank's backward.
   Duration forward{};
   Duration backward{};
+  /// From its last backward to the whole gradient.
   Duration exposed{};
+  /// Of that, waiting for the slowest rank.
   Duration wait_slowest{};
   /// The most bytes of gradients and partial sums alive at once, and of all tensors in forward and backward passes.
   std::int64_t partial_bytes = 0;

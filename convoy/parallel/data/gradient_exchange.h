@@ -22,6 +22,7 @@ namespace convoy::parallel {
 
 /// When a bucket was ready, launched and finished, for traces and for the split of communication time.
 struct BucketTimes {
+  /// The size of the bucket.
   std::int64_t bytes = 0;
   TimePoint ready;
   TimePoint launched;

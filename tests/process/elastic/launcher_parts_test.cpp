@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "convoy/elastic/launcher/blas_kernel.h"
 #include "convoy/elastic/launcher/rank_environment.h"
 #include "convoy/elastic/launcher/rank_event.h"
 #include "convoy/elastic/launcher/rank_output.h"

@@ -63,5 +63,11 @@ TEST(Durations, AreConvertedWithTheirFractions) {
   EXPECT_DOUBLE_EQ(to_seconds(-250ms), -0.25);
 }
 
+TEST(Deadline, OfAHugeLimitIsNotOver) {
+  const Deadline deadline(system_clock(), Duration::max());
+  EXPECT_FALSE(deadline.expired());
+  EXPECT_GT(deadline.remaining(), std::chrono::hours(24 * 365));
+}
+
 }  // namespace
 }  // namespace convoy
