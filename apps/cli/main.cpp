@@ -33,7 +33,9 @@ int main(int argc, char** argv) {
   try {
     const auto parsed = convoy::cli::parse_command_line(std::vector<std::string>(argv + 1, argv + argc));
     if (const auto* answered = std::get_if<convoy::cli::Answered>(&parsed)) return answered->status;
-    return std::visit(Dispatch{}, std::get<convoy::cli::Request>(parsed));
+    const int status = std::visit(Dispatch{}, std::get<convoy::cli::Request>(parsed));
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    throw convoy::Error(convoy::ErrorCode::kIo, "the result could not be written to standard output");
   } catch (const convoy::Error& error) {
     fmt::print(stderr, "convoy: {}\n", error.what());
     return convoy::exit_status(error.code());

@@ -51,7 +51,7 @@ class Deadline {
  public:
   /// Makes the deadline that lies `limit` from now on the clock, or at the end of the clock when that comes first.
   Deadline(const Clock& clock, Duration limit)
-      : clock_(&clock), at_(clock.now() + std::min(limit, Duration(TimePoint::max() - clock.now()))), limit_(limit) {}
+      : clock_(&clock), at_(later(clock.now(), limit)), limit_(limit) {}
   /// Returns whether the moment has passed.
   bool expired() const { return clock_->now() >= at_; }
   /// Returns what is left, never negative.
@@ -63,6 +63,10 @@ class Deadline {
   Duration limit() const { return limit_; }
 
  private:
+  static TimePoint later(TimePoint now, Duration limit) {
+    return limit > TimePoint::max() - now ? TimePoint::max() : now + limit;
+  }
+
   const Clock* clock_;
   TimePoint at_;
   Duration limit_;

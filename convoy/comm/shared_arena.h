@@ -39,6 +39,7 @@ class SharedArena {
   }
   /// Returns the first address.
   std::byte* base() const { return base_; }
+  /// Returns the bytes of addresses that are reserved.
   std::size_t capacity() const { return capacity_; }
   /// Returns the file that peers map.
   int descriptor() const { return descriptor_; }

@@ -234,11 +234,11 @@ std::optional<std::uint64_t> SharedMemoryTransport::try_send(int peer, const Mes
                                                              const std::byte* data) {
   LaneState& lane = this->lane(peer);
   LaneEnds& ends = view_.ends(rank_, peer);
-  if (lane.sent - ends.tail.load(std::memory_order_acquire) >= options_.slots) return std::nullopt;
+  if (lane.sent - ends.tail.load() >= options_.slots) return std::nullopt;
   LaneSlot& slot = view_.slot(rank_, peer, lane.sent);
   if (!put_payload(peer, slot, header.bytes, data)) return std::nullopt;
   slot.header = header;
-  ends.head.store(++lane.sent, std::memory_order_release);
+  ends.head.store(++lane.sent);
   lane.bytes += header.bytes;
   touch(peer);
   return slot.place == PayloadPlace::kArena ? ticket_of(slot.loan, slot.use) : kCopied;
@@ -298,9 +298,10 @@ bool SharedMemoryTransport::try_receive(int peer, Message& message) {
   if (!sane) throw Error(ErrorCode::kInternal, fmt::format("rank {} sent a message that lies nowhere", peer));
   if (slot.place != PayloadPlace::kNone) message.ticket = ticket_of(slot.loan, slot.use);
   if (message.lent) ++lane.held;
-  ends.tail.store(++lane.taken, std::memory_order_release);
-  // Somebody who waits for a slot has to hear of it; who has slots to spare need not.
-  if (ends.head.load(std::memory_order_relaxed) - lane.taken + 1 >= options_.slots / 2) touch(peer);
+  ends.tail.store(++lane.taken);
+  // Somebody who waits for a slot has to hear of it; who has slots to spare need not. Head and tail are stored and
+  // loaded in one total order: either the sender sees this tail, or the full lane is seen here.
+  if (ends.head.load() - lane.taken + 1 >= options_.slots) touch(peer);
   return true;
 }
 

@@ -50,18 +50,23 @@ enum class PayloadPlace : std::uint32_t { kNone = 0, kArena = 1, kStaging = 2 };
 
 /// One message in a lane.
 struct alignas(64) LaneSlot {
+  /// What the message says about itself.
   MessageHeader header;
   /// An offset into the sender's arena, or the number of a staging chunk.
   std::uint64_t offset = 0;
   /// The loan on which the payload hangs, and how often that loan has been given.
   std::uint32_t loan = 0;
+  /// Where the payload lies.
   PayloadPlace place = PayloadPlace::kNone;
+  /// How often the loan has been given, this time included.
   std::uint64_t use = 0;
 };
 
 /// The two ends of a lane, apart in the cache: how many messages went in, and how many were taken out.
 struct LaneEnds {
+  /// Messages that went in.
   alignas(64) std::atomic<std::uint64_t> head;
+  /// Messages that were taken out.
   alignas(64) std::atomic<std::uint64_t> tail;
 };
 
@@ -73,26 +78,38 @@ enum class Presence : std::uint32_t { kAway = 0, kMapped = 1, kReady = 2, kLeft 
 
 /// A rank's word to sleep on.
 struct alignas(64) RankCell {
+  /// Changes whenever anything may have changed for the rank.
   std::atomic<std::uint32_t> signal;
+  /// Threads that sleep on the signal.
   std::atomic<std::uint32_t> sleepers;
+  /// How far the rank is.
   std::atomic<Presence> presence;
 };
 
 /// The abort notice: `state` goes from 0 over 1 (being written) to 2 (readable).
 struct alignas(64) AbortCell {
+  /// The longest message that is kept.
   static constexpr std::size_t kTextBytes = 1000;
   std::atomic<std::uint32_t> state;
+  /// The rank that raised it.
   std::int32_t rank;
+  /// The number of its ErrorCode.
   std::int32_t code;
+  /// The length of the message.
   std::uint32_t length;
+  /// The message.
   char text[kTextBytes];
 };
 
 /// The sizes that decide a segment's layout.
 struct SegmentShape {
+  /// Ranks of the group.
   int ranks = 1;
+  /// Messages on their way in one lane.
   std::size_t slots = 256;
+  /// Chunks in one lane for payloads that do not lie in the arena.
   std::size_t staging_chunks = 4;
+  /// The size of such a chunk.
   std::size_t chunk_bytes = std::size_t{1} << 18;
 
   /// Returns how many loans a lane has: the last ones belong to the staging chunks.

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "convoy/comm/group.h"
-#include "convoy/comm/job.h"
+#include "convoy/comm/rendezvous/job.h"
 #include "convoy/comm/store.h"
 
 namespace convoy::train {

@@ -21,9 +21,13 @@ namespace convoy::comm {
 /// What an executor needs to know of its group.
 struct ExecutorOptions {
   std::string group = "world";
+  /// Messages of others are dropped.
   std::uint64_t generation = 1;
+  /// The longest wait of an operation.
   Duration timeout = std::chrono::seconds(60);
+  /// A peer without a sign of life for this long is called silent.
   Duration silent_after = std::chrono::milliseconds(1500);
+  /// Reductions work through this many bytes at a time.
   std::int64_t chunk_bytes = 1 << 18;
 };
 
@@ -34,6 +38,7 @@ class ScratchPool {
   /// A block of memory.
   struct Block {
     std::unique_ptr<std::byte[]> memory;
+    /// Its size.
     std::size_t bytes = 0;
   };
   /// Returns a block of at least this size.

@@ -23,10 +23,13 @@ enum class StoreVerb : std::uint8_t { kHello = 1, kSet = 2, kGet = 3, kTryGet = 
 
 /// A client's request.
 struct StoreRequest {
+  /// What is asked for.
   StoreVerb verb = StoreVerb::kHello;
   /// The key; the token of a hello.
   std::string key;
+  /// The value to set.
   std::string value;
+  /// The number to add.
   std::int64_t number = 0;
 };
 
@@ -35,11 +38,13 @@ enum class StoreStatus : std::uint8_t { kOk = 0, kAbsent = 1, kRefused = 2, kFai
 
 /// The server's answer.
 struct StoreReply {
+  /// How the request went.
   StoreStatus status = StoreStatus::kOk;
   /// The code of a failure.
   ErrorCode code = ErrorCode::kInternal;
   /// The value, or the message of a failure.
   std::string text;
+  /// The new number after an add.
   std::int64_t number = 0;
 };
 

@@ -5,7 +5,7 @@
 #include <signal.h>
 
 #include "convoy/base/error.h"
-#include "convoy/comm/store_server.h"
+#include "convoy/comm/rendezvous/store_server.h"
 #include "convoy/elastic/launcher/supervisor.h"
 
 namespace convoy::elastic {

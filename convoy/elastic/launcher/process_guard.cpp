@@ -64,7 +64,7 @@ ProcessGuard::ProcessGuard(int groups) {
 }
 
 ProcessGuard::~ProcessGuard() {
-  lifeline_.reset();
+  ::kill(guard_, SIGKILL);  // its job is over: whoever owns the guard has ended the groups
   while (::waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

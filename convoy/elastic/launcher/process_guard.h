@@ -11,7 +11,7 @@
 
 namespace convoy::elastic {
 
-/// Owns the guard of one job; the guard ends with it.
+/// Owns the guard of one job; the guard ends with it, and kills nobody then.
 /// Threads:    one; made before the job's other threads and ranks
 class ProcessGuard {
  public:

@@ -38,10 +38,13 @@ Supervisor::Supervisor(const LaunchOptions& options)
     : options_(options), guard_(options.ranks), output_sink_(options.output_fd), error_sink_(STDERR_FILENO) {}
 
 Supervisor::~Supervisor() {
-  for (Rank& rank : ranks_) {
-    if (!rank.running) continue;
-    ::kill(-rank.process.pid, SIGKILL);
-    while (::waitpid(rank.process.pid, nullptr, 0) < 0 && errno == EINTR) {
+  for (const Rank& rank : ranks_) {
+    if (rank.running) ::kill(-rank.process.pid, SIGKILL);
+  }
+  const Deadline deadline(system_clock(), kKillLimit);
+  for (const Rank& rank : ranks_) {
+    while (rank.running && ::waitpid(rank.process.pid, nullptr, WNOHANG) == 0 && !deadline.expired()) {
+      system_clock().sleep_for(milliseconds(1));
     }
   }
 }

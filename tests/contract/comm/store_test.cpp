@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "convoy/base/random.h"
-#include "convoy/comm/job.h"
+#include "convoy/comm/rendezvous/job.h"
 #include "convoy/comm/rendezvous/store_client.h"
-#include "convoy/comm/store_server.h"
+#include "convoy/comm/rendezvous/store_server.h"
 #include "tests/support/ranks.h"
 
 namespace convoy::comm {

@@ -143,6 +143,13 @@ TEST(CommandLaunch, PrintsOneJsonObjectAndNothingElse) {
   EXPECT_THAT(finished.errors, HasSubstr("convoy: rank 1 ended with status 3"));
 }
 
+TEST(CommandLaunch, SaysWhenItsResultIsLost) {
+  const CommandResult finished =
+      testing::run_command({"/bin/sh", "-c", kConvoy + " launch -n 1 --json -- true > /dev/full"});
+  EXPECT_EQ(finished.status, 4);
+  EXPECT_THAT(finished.errors, HasSubstr("could not be written"));
+}
+
 TEST(CommandLaunch, KeepsTheThreadsThatTheUserSet) {
   const std::vector<std::string> command = {
       "launch", "-n", "1", "--", "sh", "-c", "echo \"$OMP_NUM_THREADS ${OPENBLAS_CORETYPE-unset}\""};

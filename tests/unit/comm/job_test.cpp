@@ -1,5 +1,5 @@
 // The environment of a rank, as launchers write it.
-#include "convoy/comm/job.h"
+#include "convoy/comm/rendezvous/job.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Reads what the launcher says, and turns started ranks into a group.
-#include "convoy/comm/job.h"
+#include "convoy/comm/rendezvous/job.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // One thread, one poll loop: accepts, reads frames, answers, and answers waiting gets once their key is set.
-#include "convoy/comm/store_server.h"
+#include "convoy/comm/rendezvous/store_server.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
