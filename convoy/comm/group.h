@@ -35,8 +35,7 @@ struct Collective {
 /// Collective: every rank submits the same operations in the same order
 /// Threads:    submit from one thread at a time; abort from any
 /// Errors:     kDesync when ranks submit different operations (both sides named, buffers unchanged); kTimeout naming
-/// the
-///             culprit by the progress board; kAborted naming the rank that failed first
+///             the culprit by the progress board; kAborted naming the rank that failed first
 class Group {
  public:
   virtual ~Group() = default;

@@ -30,8 +30,10 @@ struct SharedMemoryOptions {
 };
 
 /// Joins the other ranks and returns this rank's end. Nothing lies in the file system, and nothing is left in the
-/// store. Collective: all ranks, with the same options Ownership:  borrows the arena while the transport lives Errors:
-/// kTimeout naming the ranks that did not come; kPeerLost naming one that came and is gone
+/// store.
+/// Collective: all ranks, with the same options
+/// Ownership:  borrows the arena while the transport lives
+/// Errors:     kTimeout naming the ranks that did not come; kPeerLost naming one that came and is gone
 std::unique_ptr<Transport> make_shared_memory_transport(Store& store, int rank, int size,
                                                         const SharedMemoryOptions& options = {});
 

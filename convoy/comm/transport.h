@@ -51,8 +51,9 @@ struct AbortNotice {
 
 /// Moves messages between the ranks of one group.
 /// Threads:    one caller at a time, apart from raise_abort, abort_notice, wake_all and board, which any thread may
-/// call Blocking:   only wait blocks Errors:     kPeerLost when the transport itself knows that a peer is gone (names
-/// it)
+///             call
+/// Blocking:   only wait blocks
+/// Errors:     kPeerLost when the transport itself knows that a peer is gone (names it)
 class Transport {
  public:
   virtual ~Transport() = default;

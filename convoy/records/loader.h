@@ -61,8 +61,7 @@ class Loader {
  public:
   /// Starts to prepare.
   /// Errors:     kInvalidArgument when the list does not fit the images or the plan, the replicas are not the plan's,
-  /// the
-  ///             range of steps runs backwards, or a shift would move whole images out of sight
+  ///             the range of steps runs backwards, or a shift would move whole images out of sight
   Loader(const BatchSource& training, const spec::SamplePlan& plan, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;

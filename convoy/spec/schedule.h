@@ -111,7 +111,7 @@ struct OrderedLayout {
 /// All-reduce that sums along the canonical tree, whoever carries its leaves. Input k of a rank is its k-th maximal
 /// subtree. Each rank reduces one shard (borders on canonical blocks), reading all partials of it, then spreads it.
 /// Cost:       2 rounds of messages; sends per rank, in elements, (its partials) x (others' shards) + (W - 1) x its
-/// shard
+///             shard
 Schedule ordered_all_reduce(const OrderedLayout& layout, std::int64_t elements);
 
 /// Reduce-scatter that sums along the canonical tree; rank r's output is shard r (see shard_range).
@@ -120,8 +120,7 @@ Schedule ordered_reduce_scatter(const OrderedLayout& layout, std::int64_t elemen
 
 /// Ring all-reduce. The order of its sums depends on the number of ranks.
 /// Cost:       2(W-1) rounds, 2(W-1)/W of the elements sent per rank: twice all of them less parts r+1 and r+2, parts
-/// as
-///             even as the elements divide
+///             as even as the elements divide
 /// Source:     Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms, JPDC 2009
 Schedule ring_all_reduce(int ranks, std::int64_t elements);
 

@@ -16,8 +16,8 @@
 namespace convoy::testing {
 
 /// Runs `body(rank)` in `ranks` threads and returns what each threw (null where nothing). A rank that does not come
-/// back within the limit is a hang: its threads cannot be ended, so the whole test program is. Blocking:   until all
-/// ranks are back
+/// back within the limit is a hang: its threads cannot be ended, so the whole test program is.
+/// Blocking:   until all ranks are back
 inline std::vector<std::exception_ptr> collect_ranks(int ranks, const std::function<void(int)>& body,
                                                      Duration limit = std::chrono::seconds(60)) {
   struct Shared {

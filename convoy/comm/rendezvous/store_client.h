@@ -18,7 +18,8 @@ namespace convoy::comm {
 socklen_t socket_name(const std::string& address, sockaddr_un& name);
 
 /// Talks to a StoreServer. Each thread that is inside a call has a connection to itself; idle ones are kept for the
-/// next. Threads:    any
+/// next.
+/// Threads:    any
 class StoreClient final : public Store {
  public:
   /// Connects, trying again until the limit while nobody listens.

@@ -12,8 +12,9 @@ namespace convoy::comm {
 std::string make_job_token();
 
 /// Serves a store on an abstract unix-domain socket (nothing in the file system) from one thread. A wrong token,
-/// another user or malformed bytes close that connection and change nothing else. Threads:    any Ownership: destroying
-/// it ends all waits of its clients at once (kPeerLost)
+/// another user or malformed bytes close that connection and change nothing else.
+/// Threads:    any
+/// Ownership:  destroying it ends all waits of its clients at once (kPeerLost)
 class StoreServer {
  public:
   /// Listens under a random name; an empty token takes a new one.

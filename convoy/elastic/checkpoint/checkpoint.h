@@ -89,16 +89,15 @@ struct LoadedCheckpoint {
 /// before all that is needed was found whole.
 /// Collective: Local; any number of ranks, each for its own entries, whatever number saved
 /// Errors:     kInvalidArgument naming the tensors that are missing or unexpected (strict), or of another shape or
-/// type;
-///             kCorrupt naming the file; kIo
+///             type; kCorrupt naming the file; kIo
 /// Cost:       reads the files that hold the needed elements once for the hash, and the needed elements once
 LoadedCheckpoint load_checkpoint(Files& files, const std::string& path, std::span<spec::Stateful* const> parts,
                                  const LoadOptions& options = {});
 
 /// Loads the checkpoint that latest_checkpoint names; when any rank finds it damaged, all ranks go back to the next
-/// older one, each with one warning in the log. Nothing when no save has ever finished here. Collective: all ranks of
-/// the group, with equal folder and options Errors:     kCorrupt when none is whole; kDesync when ranks see different
-/// checkpoints; what load_checkpoint throws
+/// older one, each with one warning in the log. Nothing when no save has ever finished here.
+/// Collective: all ranks of the group, with equal folder and options
+/// Errors:     kCorrupt when none is whole; kDesync when ranks see different checkpoints; what load_checkpoint throws
 ///             for other reasons than damage, on the other ranks then kAborted naming the rank
 /// Cost:       as load_checkpoint, and 2 reductions of one number, and 3 for each checkpoint that is tried
 std::optional<LoadedCheckpoint> load_newest(Files& files, comm::Group& group, const std::string& folder,

@@ -90,7 +90,7 @@ std::string to_text(const Manifest& manifest, const std::string& path);
 
 /// Reads a manifest; keys that this version does not know are passed over.
 /// Errors:     kCorrupt naming the file: another format (both versions named), damage, numbers that contradict each
-/// other
+///             other
 Manifest parse_manifest(const std::string& text, const std::string& path);
 
 /// Returns the path of the manifest in a checkpoint's folder.

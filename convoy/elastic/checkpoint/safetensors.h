@@ -75,8 +75,8 @@ struct StoredTensor {
 class SafetensorsReader {
  public:
   /// Reads and checks the header: its length against the file's size, every tensor's type, shape and place, that
-  /// tensors fill the file without gaps or overlaps. Errors:     kCorrupt naming the file, and the tensor where it is
-  /// about one; kIo when it cannot be read
+  /// tensors fill the file without gaps or overlaps.
+  /// Errors:     kCorrupt naming the file, and the tensor where it is about one; kIo when it cannot be read
   SafetensorsReader(Files& files, std::string path);
   /// Returns the tensors by name.
   const std::map<std::string, StoredTensor>& tensors() const { return tensors_; }

@@ -107,10 +107,10 @@ struct LaunchResult {
 Environment job_environment(const LaunchOptions& options);
 
 /// Runs a job to its end: serves its store, starts its ranks, reads their events and output, and when one fails gives
-/// the others time to end, then stops them. No process of a rank's process group is left when it returns. Blocking:
-/// returns when all ranks ended; after a failure or a signal within settle + terminate and a moment Threads:    ranks
-/// end with the thread that calls it; one job at a time per SignalTrap Errors:     kInvalidArgument when the program
-/// cannot be run or ranks < 1, kIo when the system refuses; how ranks end
+/// the others time to end, then stops them. No process of a rank's process group is left when it returns.
+/// Blocking:   returns when all ranks ended; after a failure or a signal within settle + terminate and a moment
+/// Threads:    ranks end with the thread that calls it; one job at a time per SignalTrap
+/// Errors:     kInvalidArgument when the program cannot be run or ranks < 1, kIo when the system refuses; how ranks end
 ///             is never an exception
 LaunchResult launch(const LaunchOptions& options);
 

@@ -44,8 +44,10 @@ struct RankProcess {
 std::string find_program(const std::string& name);
 
 /// Starts a rank: in its own process group, with an empty standard input, no other descriptor of ours, no signal
-/// blocked, and killed by the kernel when the calling thread ends. Blocking:   returns when the program runs Errors:
-/// kInvalidArgument when the program cannot be run, kIo when the system has no more processes or descriptors
+/// blocked, and killed by the kernel when the calling thread ends.
+/// Blocking:   returns when the program runs
+/// Errors:     kInvalidArgument when the program cannot be run, kIo when the system has no more processes or
+///             descriptors
 RankProcess start_rank_process(const RankCommand& command);
 
 }  // namespace convoy::elastic

@@ -11,9 +11,9 @@
 namespace convoy::elastic {
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP wait in a descriptor instead of ending the process, and a closed pipe is
-/// an error instead of SIGPIPE. A signal that the process was started to ignore (nohup) stays ignored. Threads:    made
-/// and used by the main thread before it starts others, which then inherit the blocked signals Errors:     kIo when the
-/// system refuses
+/// an error instead of SIGPIPE. A signal that the process was started to ignore (nohup) stays ignored.
+/// Threads:    made and used by the main thread before it starts others, which then inherit the blocked signals
+/// Errors:     kIo when the system refuses
 class SignalTrap {
  public:
   SignalTrap();

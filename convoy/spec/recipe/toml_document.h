@@ -35,8 +35,7 @@ struct TomlEntry {
 
 /// Reads a TOML text into its entries, in the order of their lines; `name` stands for the file in messages.
 /// Errors:     kInvalidArgument, "NAME:LINE: what is wrong", for text that is not UTF-8 or not TOML, a key or table
-/// that
-///             is given twice, or text beyond what a recipe can need (64 KiB, 64 dots in a line)
+///             that is given twice, or text beyond what a recipe can need (64 KiB, 64 dots in a line)
 std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& name);
 
 /// Returns the length of the longest beginning of the text that is valid UTF-8.

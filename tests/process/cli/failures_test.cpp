@@ -124,7 +124,7 @@ TEST(Failures, NameRankAndSignalOfAKilledRankWithinFiveSeconds) {
 TEST(Failures, NameAStoppedRankWhenTheDeadlineIsOver) {
   const TemporaryFolder folder;
   const CommandResult result =
-      run(folder, {"--set", "comm.timeout_s=2"}, 2, {{"CONVOY_PLANT", "stop:rank=1,step=10"}});
+      run(folder, {"--set", "comm.timeout_s=4"}, 2, {{"CONVOY_PLANT", "stop:rank=1,step=10"}});
   EXPECT_EQ(result.status, 3) << result.errors;
   expect_one_line(result, {"rank 1"});
   EXPECT_EQ(processes_of(folder), 0);
