@@ -4,18 +4,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <sched.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <thread>
 #include <vector>
 
+#include "convoy/comm/peer_process.h"
 #include "convoy/comm/shared_segment.h"
 
 namespace convoy::comm {
@@ -24,8 +22,6 @@ namespace {
 // A sleeper looks up this often by itself, so that deadlines, deaths and lost wake-ups are seen.
 constexpr Duration kSlice = std::chrono::milliseconds(50);
 constexpr Duration kSpin = std::chrono::microseconds(25);
-constexpr int kYields = 4;
-constexpr Duration kLifeCheck = std::chrono::milliseconds(10);
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
@@ -52,78 +48,6 @@ int usable_processors() {
   if (::sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
   return CPU_COUNT(&set);
 }
-
-// A number from the kernel's generator: it tells this segment from any other one that a descriptor may mean.
-std::uint64_t random_number() {
-  std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {
-    throw Error(ErrorCode::kIo, "the kernel gives no random numbers");
-  }
-  return number;
-}
-
-// Where other processes find a file: process, descriptor, size, and the segment's nonce.
-struct FilePlace {
-  std::int64_t pid = 0;
-  std::int64_t descriptor = -1;
-  std::uint64_t bytes = 0;
-  std::uint64_t nonce = 0;
-
-  std::string str() const { return fmt::format("{} {} {} {}", pid, descriptor, bytes, nonce); }
-  static FilePlace parse(const std::string& key, const std::string& text) {
-    FilePlace place;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    bool good = true;
-    const auto next = [&](auto& number) {
-      while (at < end && *at == ' ') ++at;
-      const auto result = std::from_chars(at, end, number);
-      good = good && result.ec == std::errc();
-      at = result.ptr;
-    };
-    next(place.pid);
-    next(place.descriptor);
-    next(place.bytes);
-    next(place.nonce);
-    if (!good || at != end)
-      throw Error(ErrorCode::kCorrupt, fmt::format("'{}' in the store is damaged: '{}'", key, text));
-    return place;
-  }
-};
-
-// Notices the end of a process, even of one that nobody has waited for yet.
-class ProcessWatch {
- public:
-  ProcessWatch() = default;
-  explicit ProcessWatch(std::int64_t pid) {
-    if (pid != ::getpid()) descriptor_ = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
-    ended_ = descriptor_ < 0 && errno == ESRCH && pid != ::getpid();
-  }
-  ProcessWatch(ProcessWatch&& other) noexcept { *this = std::move(other); }
-  ProcessWatch& operator=(ProcessWatch&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    std::swap(ended_, other.ended_);
-    std::swap(checked_, other.checked_);
-    return *this;
-  }
-  ~ProcessWatch() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  bool ended() {
-    if (ended_ || descriptor_ < 0) return ended_;
-    const TimePoint now = system_clock().now();
-    if (now - checked_ < kLifeCheck) return false;
-    checked_ = now;
-    pollfd event{descriptor_, POLLIN, 0};
-    ended_ = ::poll(&event, 1, 0) == 1;
-    return ended_;
-  }
-
- private:
-  int descriptor_ = -1;
-  bool ended_ = false;
-  TimePoint checked_;
-};
 
 class SharedMemoryTransport final : public Transport {
  public:
@@ -322,10 +246,6 @@ void SharedMemoryTransport::wait(std::uint32_t seen, Duration limit) {
         relax();
       }
     } while (!spin.expired());
-  }
-  for (int i = 0; i < kYields; ++i) {
-    if (signal() != seen) return;
-    std::this_thread::yield();
   }
   RankCell& cell = view_.rank(rank_);
   cell.sleepers.fetch_add(1);

@@ -200,7 +200,8 @@ struct SlowFixture {
   ImageSet images = make_images(2, 400, 400);
   std::vector<std::int64_t> training;
   Normalisation normalisation{0.0, 1.0};
-  spec::SamplePlan plan{spec::SamplePlanOptions{300, 300, 1, 1, false, 1}};
+  // Many micro-batches: making room for one cannot be interrupted, and takes long where memory is watched.
+  spec::SamplePlan plan{spec::SamplePlanOptions{300, 300, 1, 100, false, 1}};
   SlowFixture() {
     for (int i = 0; i < 300; ++i) training.push_back(i % 2);
   }

@@ -1,0 +1,82 @@
+// Places as text, and pidfds.
+#include "convoy/comm/peer_process.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include "convoy/base/error.h"
+
+namespace convoy::comm {
+namespace {
+
+constexpr Duration kLifeCheck = std::chrono::milliseconds(10);
+
+}  // namespace
+
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof(number), 0) != static_cast<ssize_t>(sizeof(number))) {
+    throw Error(ErrorCode::kIo, "the kernel gives no random numbers");
+  }
+  return number;
+}
+
+std::string FilePlace::str() const { return fmt::format("{} {} {} {}", pid, descriptor, bytes, nonce); }
+
+FilePlace FilePlace::parse(const std::string& key, const std::string& text) {
+  FilePlace place;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  bool good = true;
+  const auto next = [&](auto& number) {
+    while (at < end && *at == ' ') ++at;
+    const auto result = std::from_chars(at, end, number);
+    good = good && result.ec == std::errc();
+    at = result.ptr;
+  };
+  next(place.pid);
+  next(place.descriptor);
+  next(place.bytes);
+  next(place.nonce);
+  if (!good || at != end)
+    throw Error(ErrorCode::kCorrupt, fmt::format("'{}' in the store is damaged: '{}'", key, text));
+  return place;
+}
+
+ProcessWatch::ProcessWatch(std::int64_t pid) {
+  if (pid == ::getpid()) return;
+  descriptor_ = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
+  ended_ = descriptor_ < 0 && errno == ESRCH;
+}
+
+ProcessWatch::ProcessWatch(ProcessWatch&& other) noexcept { *this = std::move(other); }
+
+ProcessWatch& ProcessWatch::operator=(ProcessWatch&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(ended_, other.ended_);
+  std::swap(checked_, other.checked_);
+  return *this;
+}
+
+ProcessWatch::~ProcessWatch() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool ProcessWatch::ended() {
+  if (ended_ || descriptor_ < 0) return ended_;
+  const TimePoint now = system_clock().now();
+  if (now - checked_ < kLifeCheck) return false;
+  checked_ = now;
+  pollfd event{descriptor_, POLLIN, 0};
+  ended_ = ::poll(&event, 1, 0) == 1;
+  return ended_;
+}
+
+}  // namespace convoy::comm
