@@ -137,13 +137,15 @@ class BlockStack {
 template <typename T>
 void store_block(const Kernels<T>& kernels, const T* value, std::byte* target, std::int64_t count, int divisor) {
   const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
-  if (divisor > 1) {
+  if (divisor > 1 && !aligned<T>(target)) {
     alignas(64) T quotient[BlockStack<T>::kElements];
-    T* const out = aligned<T>(target) ? reinterpret_cast<T*>(target) : quotient;
-    kernels.divide(value, static_cast<T>(divisor), out, count);
-    value = out;
+    kernels.divide(value, static_cast<T>(divisor), quotient, count);
+    std::memcpy(target, quotient, bytes);
+  } else if (divisor > 1) {
+    kernels.divide(value, static_cast<T>(divisor), reinterpret_cast<T*>(target), count);
+  } else if (reinterpret_cast<const std::byte*>(value) != target) {
+    std::memmove(target, value, bytes);
   }
-  if (reinterpret_cast<const std::byte*>(value) != target) std::memmove(target, value, bytes);
 }
 
 template <typename T>
