@@ -1,6 +1,8 @@
 // Work: completing an operation, waiting for it, and what happens to one that nobody waited for.
 #include "convoy/comm/work.h"
 
+#include <utility>
+
 #include "convoy/base/log.h"
 
 namespace convoy::comm {
@@ -31,9 +33,9 @@ bool WorkState::wait_for(Duration limit) {
   return done_;
 }
 
-std::exception_ptr WorkState::error() const {
+std::exception_ptr WorkState::take_error() {
   MutexLock lock(mutex_);
-  return error_;
+  return std::exchange(error_, nullptr);
 }
 
 TimePoint WorkState::completed_at() const {
@@ -58,7 +60,7 @@ void Work::wait() {
   }
   const std::shared_ptr<WorkState> state = std::move(state_);
   completed_at_ = state->completed_at();
-  if (const std::exception_ptr error = state->error()) std::rethrow_exception(error);
+  if (const std::exception_ptr error = state->take_error()) std::rethrow_exception(error);
 }
 
 void Work::drop() noexcept {

@@ -24,8 +24,9 @@ class WorkState {
   bool done() const;
   /// Waits until it is done or the limit is over; returns whether it is done.
   bool wait_for(Duration limit);
-  /// Returns the error; null when there is none or it is not done.
-  std::exception_ptr error() const;
+  /// Hands over the error, once; null when there is none or it is not done.
+  /// Ownership:  the caller's alone, so that no two threads ever hold the same exception object
+  std::exception_ptr take_error();
   /// Returns when it was completed; the default-made time when it was not.
   TimePoint completed_at() const;
   /// Returns the operation's name.

@@ -19,7 +19,7 @@ namespace convoy::testing {
 /// back within the limit is a hang: its threads cannot be ended, so the whole test program is.
 /// Blocking:   until all ranks are back
 inline std::vector<std::exception_ptr> collect_ranks(int ranks, const std::function<void(int)>& body,
-                                                     Duration limit = std::chrono::seconds(60)) {
+                                                     Duration limit = std::chrono::seconds(120)) {
   struct Shared {
     Mutex mutex;
     CondVar changed;
@@ -58,7 +58,7 @@ inline std::vector<std::exception_ptr> collect_ranks(int ranks, const std::funct
 }
 
 /// Runs `body(rank)` in `ranks` threads; throws the first exception of the lowest rank that threw.
-inline void run_ranks(int ranks, const std::function<void(int)>& body, Duration limit = std::chrono::seconds(60)) {
+inline void run_ranks(int ranks, const std::function<void(int)>& body, Duration limit = std::chrono::seconds(120)) {
   for (const std::exception_ptr& thrown : collect_ranks(ranks, body, limit)) {
     if (thrown) std::rethrow_exception(thrown);
   }

@@ -240,7 +240,8 @@ void ScheduledGroup::fail(Task& task, const Error& error) {
   failed_ = true;
   if (error.code() != ErrorCode::kAborted) abort(error);
   transport_->withdraw(kWithdrawLimit);
-  finish(task, std::make_exception_ptr(error));
+  // A new object, so that the waiting thread shares nothing with the one that this thread still handles.
+  finish(task, std::make_exception_ptr(Error(error.code(), error.message(), error.context())));
 }
 
 void ScheduledGroup::finish(Task& task, std::exception_ptr error) {

@@ -1,8 +1,12 @@
 // The contract of failures: whoever is to blame is named, on every rank, in time, and nothing is written by mistake.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include "tests/contract/comm/worlds.h"
 
@@ -46,6 +50,24 @@ TestArray filled(RankWorld& world, DType dtype, std::int64_t elements, unsigned 
 bool holds_only(const TestArray& array, unsigned char value) {
   const std::vector<std::byte> flat = array.flat();
   return std::all_of(flat.begin(), flat.end(), [&](std::byte byte) { return byte == std::byte{value}; });
+}
+
+// Calls a function at the end of a scope, however that is reached.
+class OnExit {
+ public:
+  explicit OnExit(std::function<void()> call) : call_(std::move(call)) {}
+  ~OnExit() { call_(); }
+  OnExit(const OnExit&) = delete;
+  OnExit& operator=(const OnExit&) = delete;
+
+ private:
+  std::function<void()> call_;
+};
+
+// A late rank: it does nothing until so many others have ended.
+void wait_until(const std::atomic<int>& ended, int count) {
+  const Deadline deadline(system_clock(), seconds(20));
+  while (ended < count && !deadline.expired()) std::this_thread::sleep_for(milliseconds(5));
 }
 
 void expect_desync(const std::vector<Error>& errors, const std::vector<std::string>& both_sides) {
@@ -114,10 +136,12 @@ TEST_P(Failures, DifferentOwnersOfLeavesAreAnError) {
 }
 
 TEST_P(Failures, ALateRankIsNamedAndNeverAWaitingOne) {
-  const auto all = errors(4, milliseconds(1000), [](RankWorld& world) {
+  std::atomic<int> ended{0};
+  const auto all = errors(4, milliseconds(1000), [&](RankWorld& world) {
+    const OnExit count([&] { ++ended; });
     TestArray array = filled(world, DType::kFloat32, 5, 0);
     barrier(world.group());
-    if (world.rank() == 3) std::this_thread::sleep_for(milliseconds(2200));
+    if (world.rank() == 3) wait_until(ended, 3);
     all_reduce_async(world.group(), array.buffer(), array.buffer(), DType::kFloat32).wait();
   });
   for (int rank = 0; rank < 3; ++rank) {
@@ -137,9 +161,11 @@ TEST_P(Failures, ALateRankIsNamedAndNeverAWaitingOne) {
 }
 
 TEST_P(Failures, TwoLateRanksAreBothNamed) {
-  const auto all = errors(4, milliseconds(800), [](RankWorld& world) {
+  std::atomic<int> ended{0};
+  const auto all = errors(4, milliseconds(800), [&](RankWorld& world) {
+    const OnExit count([&] { ++ended; });
     barrier(world.group());
-    if (world.rank() >= 2) std::this_thread::sleep_for(milliseconds(1800));
+    if (world.rank() >= 2) wait_until(ended, 2);
     barrier(world.group());
   });
   for (int rank = 0; rank < 2; ++rank) {
@@ -180,12 +206,11 @@ TEST_P(Failures, AfterAnAbortEverySubmitIsRefused) {
 }
 
 TEST_P(Failures, AQueuedOperationFailsWithTheOneBeforeIt) {
-  errors(2, milliseconds(500), [](RankWorld& world) {
+  std::atomic<int> ended{0};
+  errors(2, milliseconds(500), [&](RankWorld& world) {
+    const OnExit count([&] { ++ended; });
     TestArray array = filled(world, DType::kFloat32, 5, 0);
-    if (world.rank() == 1) {
-      std::this_thread::sleep_for(milliseconds(1000));
-      return;
-    }
+    if (world.rank() == 1) return wait_until(ended, 1);
     Work first = all_reduce_async(world.group(), array.buffer(), array.buffer(), DType::kFloat32);
     Work second = all_reduce_async(world.group(), array.buffer(), array.buffer(), DType::kFloat32);
     EXPECT_EQ(testing::error_of([&] { first.wait(); }).code(), ErrorCode::kTimeout);
