@@ -1,4 +1,5 @@
-// Times all-reduce over shared memory between processes: latency of small sizes, bandwidth of large ones.
+// Times all-reduce between processes of one host, over shared memory and over sockets (Gloo): latency of small sizes,
+// bandwidth of large ones.
 //
 // Timed is submit() to the return of wait() on rank 0, all ranks starting from a barrier; 5 repetitions are warm-up.
 // Bus bandwidth counts 2 (W-1)/W of the bytes, what a rank must send at least.
@@ -10,9 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "convoy/base/text.h"
+#include "convoy/comm/gloo/gloo_transport.h"
+#include "convoy/comm/gloo/link.h"
 #include "convoy/comm/group.h"
 #include "convoy/comm/rendezvous/store_client.h"
 #include "convoy/comm/rendezvous/store_server.h"
@@ -42,12 +46,21 @@ Timing time_all_reduce(Group& group, float* memory, std::int64_t bytes, int repe
   return Timing{times[times.size() / 2], times[times.size() * 95 / 100]};
 }
 
-void run_rank(const std::string& address, const std::string& token, int rank, int ranks, bool arena_buffers) {
+// What is timed: a transport, and where its users have their buffers.
+struct Kind {
+  const char* words;
+  bool gloo = false;
+  bool arena_buffers = false;
+};
+
+void run_rank(const std::string& address, const std::string& token, int rank, int ranks, const Kind& kind) {
   StoreClient store(address, token, std::chrono::seconds(10));
-  const auto group = make_group(make_shared_memory_transport(store, rank, ranks), GroupOptions());
+  auto transport =
+      kind.gloo ? make_gloo_transport(store, rank, ranks) : make_shared_memory_transport(store, rank, ranks);
+  const auto group = make_group(std::move(transport), GroupOptions());
   std::vector<float> plain;
   float* memory = nullptr;
-  if (arena_buffers) {
+  if (kind.arena_buffers) {
     memory = static_cast<float*>(process_arena().allocate(kLargest));
   } else {
     plain.resize(kLargest / sizeof(float));
@@ -62,13 +75,13 @@ void run_rank(const std::string& address, const std::string& token, int rank, in
                fmt::format("{:.1f}", timing.p95_us), fmt::format("{:.2f}", moved / timing.median_us * 1e-3)});
   }
   if (rank == 0) {
-    fmt::print("{} ranks, buffers {}\n{}\n", ranks, arena_buffers ? "in the arena" : "outside the arena", table.str());
+    fmt::print("{} ranks, {}\n{}\n", ranks, kind.words, table.str());
     std::fflush(stdout);
   }
 }
 
 // Forks the ranks while this process has no other thread, then serves their store until they are done.
-int run_all(int ranks, bool arena_buffers) {
+int run_all(int ranks, const Kind& kind) {
   int gate[2];
   if (::pipe(gate) != 0) return 1;
   std::vector<pid_t> pids;
@@ -78,7 +91,7 @@ int run_all(int ranks, bool arena_buffers) {
       char line[128] = {};
       if (::read(gate[0], line, sizeof(line)) != static_cast<ssize_t>(sizeof(line))) ::_exit(1);
       const std::string text(line);
-      run_rank(text.substr(0, text.find(' ')), text.substr(text.find(' ') + 1), rank, ranks, arena_buffers);
+      run_rank(text.substr(0, text.find(' ')), text.substr(text.find(' ') + 1), rank, ranks, kind);
       ::_exit(0);
     }
     pids.push_back(pid);
@@ -107,5 +120,9 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: all_reduce_bench [ranks]\n");
     return 2;
   }
-  return convoy::comm::run_all(ranks, true) + convoy::comm::run_all(ranks, false);
+  using convoy::comm::run_all;
+  int failures = run_all(ranks, {.words = "shared memory, buffers in the arena", .arena_buffers = true});
+  failures += run_all(ranks, {.words = "shared memory, buffers outside the arena"});
+  if (convoy::comm::has_gloo()) failures += run_all(ranks, {.words = "gloo", .gloo = true});
+  return failures;
 }

@@ -41,6 +41,7 @@ endfunction()
 # Makes the library convoy_<name> from all sources under convoy/<name>; further arguments are libraries to link.
 function(convoy_module name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/convoy/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "${CONVOY_LEFT_OUT}") # stubs of what is there, or what only stubs stand for
   if(NOT sources)
     return() # a module appears when it has content
   endif()
@@ -58,7 +59,7 @@ endfunction()
 
 # Makes a program from all sources of a folder, landing in <build>/bin.
 function(convoy_program name folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
   if(NOT sources)
     return()
   endif()

@@ -15,6 +15,7 @@ run_packages=(
   g++ make cmake ninja-build ccache python3
   libtorch-dev libopenblas0-pthread # without OpenBLAS, libtorch falls back to a BLAS that is 50 times slower
   libtomlplusplus-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libxxhash-dev libcli11-dev zlib1g-dev
+  libgloo-dev libsodium-dev # sockets between hosts; who may use a job's store
   dataset-fashion-mnist
 )
 test_packages=(libgtest-dev libgmock-dev librapidcheck-dev)

@@ -36,6 +36,19 @@ CLI::App* add_run(CLI::App& app, RunRequest& run, std::string& resume) {
   return verb;
 }
 
+CLI::App* add_verify(CLI::App& app, VerifyRequest& verify) {
+  CLI::App* verb = app.add_subcommand("verify", "Compares updates of several ranks with those of one process");
+  verb->add_option("RECIPE", verify.recipe, "The recipe, a TOML file")->required();
+  verb->add_option("-n,--ranks", verify.ranks, "How many ranks")->required();
+  verb->add_option("--steps", verify.steps, "How many updates")->capture_default_str();
+  verb->add_option("--set", verify.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
+      ->allow_extra_args(false);
+  verb->add_option("--out", verify.out, "Keeps what both sides did in this new directory");
+  verb->add_flag("--json", verify.json, "Prints the result as one JSON object");
+  verb->footer(example("convoy verify examples/recipes/fashion_cnn.toml -n 2"));
+  return verb;
+}
+
 CLI::App* add_launch(CLI::App& app, LaunchRequest& launch) {
   CLI::App* verb = app.add_subcommand(
       "launch", "Starts and supervises ranks of any program: convoy launch -n N -- PROGRAM [ARGUMENTS...]");
@@ -50,6 +63,50 @@ CLI::App* add_ledger(CLI::App& app, LedgerRequest& ledger) {
   verb->add_option("RUNDIR", ledger.run_directory, "The run directory")->required();
   verb->add_flag("--json", ledger.json, "Prints the report as one JSON object");
   verb->footer(example("convoy ledger runs/fashion-cnn-20260131-120000"));
+  return verb;
+}
+
+CLI::App* add_explain(CLI::App& app, ExplainRequest& explain) {
+  CLI::App* verb = app.add_subcommand("explain", "Tells one training step in order, or writes the training plan");
+  verb->add_option("RECIPE", explain.recipe, "The recipe, a TOML file")->required();
+  verb->add_option("-n,--ranks", explain.ranks, "How many ranks (a step: 1 unless given)");
+  verb->add_option("--set", explain.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
+      ->allow_extra_args(false);
+  verb->add_flag("--document", explain.document, "Writes the training plan as a Markdown page");
+  verb->add_option("--out", explain.out, "The page (default: plan.md); - for standard output");
+  verb->add_option("--baseline", explain.baseline, "The directory of an earlier run of the model");
+  verb->add_option("--parameters", explain.parameters, "How many parameters the model has");
+  verb->add_flag("--json", explain.json, "Prints the step or the plan as one JSON object");
+  verb->footer(example("convoy explain examples/recipes/fashion_cnn.toml -n 2 --document"));
+  return verb;
+}
+
+CLI::App* add_data(CLI::App& app, DataRequest& data) {
+  CLI::App* verb = app.add_subcommand("data", "Checks, makes or divides data");
+  verb->require_subcommand(1);
+  CLI::App* check = verb->add_subcommand("check", "Looks for duplicates, leaks, rare classes and missing values");
+  CLI::App* synth = verb->add_subcommand("synth", "Makes small learnable files in exactly the official formats");
+  CLI::App* split = verb->add_subcommand("split", "Divides the data of a recipe and writes the record");
+  for (CLI::App* action : {check, split}) {
+    action->add_option("RECIPE", data.recipe, "The recipe, a TOML file")->required();
+    action->add_option("--set", data.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
+        ->allow_extra_args(false);
+  }
+  check->add_flag("--strict", data.strict, "Ends with status 1 when something is found");
+  synth->add_option("KIND", data.kind, "idx, cifar10 or bank")->required()->check(CLI::IsMember({"idx", "cifar10", "bank"}));
+  synth->add_option("--out", data.out, "The folder for the files")->required();
+  synth->add_option("--samples", data.samples, "Samples of the training files")->capture_default_str();
+  synth->add_option("--test-samples", data.test_samples, "Samples of the test files (not bank)")->capture_default_str();
+  synth->add_option("--seed", data.seed, "Seeds everything")->capture_default_str();
+  split->add_option("--out", data.out, "The record, a JSON file")->required();
+  for (CLI::App* action : {check, synth, split}) {
+    action->add_flag("--json", data.json, "Prints the result as one JSON object");
+    action->callback([&data, action] { data.action = action->get_name(); });
+  }
+  check->footer(example("convoy data check examples/recipes/bank.toml --set data.path=data/bank-additional-full.csv"));
+  synth->footer(example("convoy data synth cifar10 --out data/cifar-10-batches-bin --samples 5000"));
+  split->footer(example("convoy data split examples/recipes/bank.toml --out split.json"));
+  verb->footer(example("convoy data synth bank --out data --samples 8000\n\nconvoy data ACTION --help says more."));
   return verb;
 }
 
@@ -121,6 +178,36 @@ std::variant<Request, Answered> finish_run(RunRequest run, const CLI::App& verb,
   return Request(std::move(run));
 }
 
+std::variant<Request, Answered> finish_explain(ExplainRequest explain, const CLI::App& verb) {
+  if (verb.count("--ranks") > 0) {
+    if (const std::string wrong = check_ranks(explain.ranks); !wrong.empty()) return refuse("explain: " + wrong);
+  }
+  if (verb.count("--parameters") > 0 && explain.parameters < 1) {
+    return refuse("explain: --parameters must be at least 1");
+  }
+  if (verb.count("--out") > 0 && !explain.document) return refuse("explain: --out names the page of --document");
+  if (explain.out == "-" && explain.json) return refuse("explain: --out - and --json both ask for standard output");
+  return Request(std::move(explain));
+}
+
+std::variant<Request, Answered> finish_verify(VerifyRequest verify) {
+  if (const std::string wrong = check_ranks(verify.ranks); !wrong.empty()) return refuse("verify: " + wrong);
+  if (verify.steps < 1) return refuse("verify: --steps must be at least 1");
+  return Request(std::move(verify));
+}
+
+std::variant<Request, Answered> finish_data(DataRequest data) {
+  constexpr std::int64_t kMost = 10'000'000;
+  if (data.action == "synth" && (data.samples < 10 || data.samples > kMost)) {
+    return refuse(fmt::format("data synth: --samples must be 10 to {}", kMost));
+  }
+  if (data.action == "synth" && (data.test_samples < 1 || data.test_samples > kMost)) {
+    return refuse(fmt::format("data synth: --test-samples must be 1 to {}", kMost));
+  }
+  if (data.seed < 0) return refuse("data synth: --seed must be at least 0");
+  return Request(std::move(data));
+}
+
 std::variant<Request, Answered> finish_launch(LaunchRequest launch, std::vector<std::string> command) {
   if (const std::string wrong = check_ranks(launch.ranks); !wrong.empty()) return refuse("launch: " + wrong);
   if (command.empty()) return refuse("launch: which program? convoy launch -n 2 -- ./program");
@@ -139,8 +226,14 @@ std::variant<Request, Answered> parse_command_line(const std::vector<std::string
   app.set_version_flag("--version", fmt::format("convoy {}", kVersion));
   app.require_subcommand(1);
   const CLI::App* run_verb = add_run(app, run, resume);
+  VerifyRequest verify;
+  const CLI::App* verify_verb = add_verify(app, verify);
   const CLI::App* launch_verb = add_launch(app, launch);
+  ExplainRequest explain;
+  const CLI::App* explain_verb = add_explain(app, explain);
   add_ledger(app, ledger);
+  DataRequest data;
+  const CLI::App* data_verb = add_data(app, data);
   app.footer(
       example("convoy run examples/recipes/fashion_cnn.toml -n 2\n\nconvoy VERB --help says more about each verb."));
   if (const std::string wrong = check_verb(app, arguments); !wrong.empty()) return refuse(wrong);
@@ -162,7 +255,10 @@ std::variant<Request, Answered> parse_command_line(const std::vector<std::string
     return refuse(describe(app, error, arguments));
   }
   if (run_verb->parsed()) return finish_run(std::move(run), *run_verb, resume, arguments);
+  if (verify_verb->parsed()) return finish_verify(std::move(verify));
   if (launch_verb->parsed()) return finish_launch(std::move(launch), std::move(command));
+  if (explain_verb->parsed()) return finish_explain(std::move(explain), *explain_verb);
+  if (data_verb->parsed()) return finish_data(std::move(data));
   return Request(std::move(ledger));
 }
 

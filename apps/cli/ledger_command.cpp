@@ -7,7 +7,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/text.h"
-#include "convoy/records/ledger_check.h"
+#include "convoy/records/ledger/ledger_check.h"
 
 namespace convoy::cli {
 namespace {

@@ -22,7 +22,10 @@ void fill_standard_descriptors() {
 
 struct Dispatch {
   int operator()(const convoy::cli::RunRequest& request) const { return convoy::cli::run_command(request); }
+  int operator()(const convoy::cli::VerifyRequest& request) const { return convoy::cli::verify_command(request); }
   int operator()(const convoy::cli::LaunchRequest& request) const { return convoy::cli::launch_command(request); }
+  int operator()(const convoy::cli::ExplainRequest& request) const { return convoy::cli::explain_command(request); }
+  int operator()(const convoy::cli::DataRequest& request) const { return convoy::cli::data_command(request); }
   int operator()(const convoy::cli::LedgerRequest& request) const { return convoy::cli::ledger_command(request); }
 };
 

@@ -1,6 +1,7 @@
 // What a user asked for, after the command line was understood.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -49,14 +50,79 @@ struct LedgerRequest {
   bool json = false;
 };
 
+/// `convoy explain`.
+struct ExplainRequest {
+  /// The recipe's path.
+  std::string recipe;
+  /// How many ranks; 0 when not chosen.
+  int ranks = 0;
+  /// "table.key=value", each replacing a key of the recipe.
+  std::vector<std::string> overrides;
+  /// Whether the training plan is written, in place of one step.
+  bool document = false;
+  /// Where the plan is written: "" for plan.md, "-" for standard output.
+  std::string out;
+  /// The directory of an earlier run; "" for none.
+  std::string baseline;
+  /// How many parameters the model has; 0 when not known.
+  std::int64_t parameters = 0;
+  /// Whether the result is one JSON object.
+  bool json = false;
+};
+
+/// `convoy verify`.
+struct VerifyRequest {
+  /// The recipe's path.
+  std::string recipe;
+  /// How many ranks.
+  int ranks = 0;
+  /// How many updates.
+  int steps = 5;
+  /// "table.key=value", each replacing a key of the recipe.
+  std::vector<std::string> overrides;
+  /// Where both sides' records are kept; "" keeps them only when they differ.
+  std::string out;
+  /// Whether the result is one JSON object instead of a table.
+  bool json = false;
+};
+
+/// `convoy data`.
+struct DataRequest {
+  /// What to do: "check", "synth" or "split".
+  std::string action;
+  /// check, split: the recipe's path.
+  std::string recipe;
+  /// check, split: "table.key=value", each replacing a key of the recipe.
+  std::vector<std::string> overrides;
+  /// check: whether findings make exit status 1.
+  bool strict = false;
+  /// synth: "idx", "cifar10" or "bank".
+  std::string kind;
+  /// synth: samples of the training and of the test files, and the seed.
+  std::int64_t samples = 5000, test_samples = 1000, seed = 1;
+  /// synth: the folder; split: the record's file.
+  std::string out;
+  /// Whether the result is one JSON object.
+  bool json = false;
+};
+
 /// Any of them.
-using Request = std::variant<RunRequest, LaunchRequest, LedgerRequest>;
+using Request = std::variant<DataRequest, ExplainRequest, RunRequest, VerifyRequest, LaunchRequest, LedgerRequest>;
 
 /// Trains a recipe on several ranks; returns the exit status.
 int run_command(const RunRequest& request);
 
+/// Compares updates of several ranks with those of one process; returns the exit status.
+int verify_command(const VerifyRequest& request);
+
 /// Starts and supervises ranks of any program; returns the exit status.
 int launch_command(const LaunchRequest& request);
+
+/// Checks, makes or divides data; returns the exit status.
+int data_command(const DataRequest& request);
+
+/// Tells a recipe's training step, or writes its training plan; returns the exit status.
+int explain_command(const ExplainRequest& request);
 
 /// Proves a run's use of samples; returns the exit status.
 int ledger_command(const LedgerRequest& request);

@@ -13,7 +13,7 @@
 #include "convoy/comm/buffer.h"
 #include "convoy/comm/transport.h"
 #include "convoy/comm/work.h"
-#include "convoy/spec/schedule.h"
+#include "convoy/spec/schedule/schedule.h"
 
 namespace convoy::comm {
 

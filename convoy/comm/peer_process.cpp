@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <utility>
@@ -26,6 +27,11 @@ std::uint64_t random_number() {
     throw Error(ErrorCode::kIo, "the kernel gives no random numbers");
   }
   return number;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "an unnamed host";
 }
 
 std::string FilePlace::str() const { return fmt::format("{} {} {} {}", pid, descriptor, bytes, nonce); }

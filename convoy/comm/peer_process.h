@@ -12,6 +12,9 @@ namespace convoy::comm {
 /// Errors:     kIo when there is none to be had
 std::uint64_t random_number();
 
+/// Returns this host's name, for messages; "an unnamed host" when it has none.
+std::string host_name();
+
 /// Where other processes find a shared file.
 struct FilePlace {
   /// The process that has the file open.

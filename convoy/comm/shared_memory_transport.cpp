@@ -2,7 +2,6 @@
 #include "convoy/comm/shared_memory_transport.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "convoy/comm/meeting.h"
 #include "convoy/comm/peer_process.h"
 #include "convoy/comm/shared_segment.h"
 
@@ -53,6 +53,7 @@ class SharedMemoryTransport final : public Transport {
  public:
   SharedMemoryTransport(Store& store, int rank, int size, const SharedMemoryOptions& options)
       : options_(options),
+        meeting_{options.group, options.generation, rank, size, options.limit},
         arena_(options.arena != nullptr ? *options.arena : process_arena()),
         rank_(rank),
         size_(size),
@@ -131,17 +132,13 @@ class SharedMemoryTransport final : public Transport {
 
   void join(Store& store, const Deadline& deadline);
   void make_segment(Store& store);
-  std::vector<FilePlace> meet(Store& store, const Deadline& deadline);
   void map_peers(const std::vector<FilePlace>& places);
   void await(Presence presence, const Deadline& deadline);
-  [[noreturn]] void fail_missing(const std::vector<int>& missing) const;
   void give_up(Store& store) noexcept;
   void leave() noexcept;
-  std::string key(const std::string& name) const {
-    return fmt::format("group/{}/{}/{}", options_.group, options_.generation, name);
-  }
 
   const SharedMemoryOptions options_;
+  const Meeting meeting_;
   SharedArena& arena_;
   const int rank_;
   const int size_;
@@ -284,10 +281,13 @@ void SharedMemoryTransport::join(Store& store, const Deadline& deadline) {
   own.pid = ::getpid();
   own.descriptor = arena_.descriptor();
   own.bytes = arena_.capacity();
-  store.set(key(fmt::format("rank/{}", rank_)), own.str());
-  const std::vector<FilePlace> places = meet(store, deadline);
+  std::vector<FilePlace> places;
+  for (const std::string& text : meeting_.exchange(store, "rank", own.str(), deadline)) {
+    places.push_back(FilePlace::parse(meeting_.key(fmt::format("rank/{}", places.size())), text));
+  }
   if (rank_ != 0) {
-    const FilePlace control = FilePlace::parse(key("control"), store.get(key("control"), deadline.remaining()));
+    const FilePlace control =
+        FilePlace::parse(meeting_.key("control"), store.get(meeting_.key("control"), deadline.remaining()));
     SegmentShape shape{size_, options_.slots, options_.staging_chunks, options_.chunk_bytes};
     if (control.bytes != shape.bytes()) {
       throw Error(ErrorCode::kInvalidArgument,
@@ -304,8 +304,8 @@ void SharedMemoryTransport::join(Store& store, const Deadline& deadline) {
   // Two steps: nobody takes its keys away before all have read them, and nobody goes on before all keys are gone, so
   // that the same name can be used again at once.
   await(Presence::kMapped, deadline);
-  store.remove(key(fmt::format("rank/{}", rank_)));
-  if (rank_ == 0) store.remove(key("control"));
+  meeting_.leave(store, "rank");
+  if (rank_ == 0) store.remove(meeting_.key("control"));
   await(Presence::kReady, deadline);
   segment_.close_descriptor();
 }
@@ -320,28 +320,7 @@ void SharedMemoryTransport::make_segment(Store& store) {
   control.descriptor = segment_.descriptor();
   control.bytes = segment_.size();
   control.nonce = view_.nonce();
-  store.set(key("control"), control.str());
-}
-
-std::vector<FilePlace> SharedMemoryTransport::meet(Store& store, const Deadline& deadline) {
-  std::vector<FilePlace> places(static_cast<std::size_t>(size_));
-  std::vector<int> missing;
-  for (int rank = 0; rank < size_; ++rank) missing.push_back(rank);
-  while (true) {
-    std::erase_if(missing, [&](int rank) {
-      const std::string name = key(fmt::format("rank/{}", rank));
-      const auto text = store.try_get(name);
-      if (text) places[static_cast<std::size_t>(rank)] = FilePlace::parse(name, *text);
-      return text.has_value();
-    });
-    if (missing.empty()) return places;
-    if (deadline.expired()) fail_missing(missing);
-    try {
-      store.get(key(fmt::format("rank/{}", missing.front())), std::min(kSlice, deadline.remaining()));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kTimeout) throw;
-    }
-  }
+  store.set(meeting_.key("control"), control.str());
 }
 
 void SharedMemoryTransport::map_peers(const std::vector<FilePlace>& places) {
@@ -377,22 +356,16 @@ void SharedMemoryTransport::await(Presence presence, const Deadline& deadline) {
       }
     }
     if (missing.empty()) return;
-    if (deadline.expired()) fail_missing(missing);
+    if (deadline.expired()) meeting_.fail_missing(missing);
     wait(seen, std::min(kSlice, deadline.remaining()));
   }
 }
 
-void SharedMemoryTransport::fail_missing(const std::vector<int>& missing) const {
-  throw Error(ErrorCode::kTimeout, fmt::format("rank{} {} did not come to group '{}' (generation {}) within {:.1f} s",
-                                               missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), options_.group,
-                                               options_.generation, to_seconds(options_.limit)));
-}
-
 void SharedMemoryTransport::give_up(Store& store) noexcept {
   if (segment_.data() != nullptr) leave();
+  meeting_.leave(store, "rank");
   try {
-    store.remove(key(fmt::format("rank/{}", rank_)));
-    if (rank_ == 0) store.remove(key("control"));
+    if (rank_ == 0) store.remove(meeting_.key("control"));
   } catch (...) {
     // The store is gone, and the keys with it.
   }

@@ -74,6 +74,39 @@ FlatSpace::FlatSpace(Model& model) {
   }
 }
 
+bool FlatSpace::in_place(const ParameterSlot& slot) const {
+  // Parameters without elements have no memory that could be elsewhere.
+  const auto element = static_cast<std::int64_t>(element_bytes(dtype_));
+  return slot.elements == 0 ||
+         slot.tensor.data_ptr() == static_cast<std::byte*>(values_.data_ptr()) + slot.offset * element;
+}
+
+void FlatSpace::reclaim() {
+  const torch::NoGradGuard no_grad;
+  for (ParameterSlot& slot : slots_) {
+    if (in_place(slot)) continue;
+    if (slot.tensor.sizes() != slot.shape || slot.tensor.scalar_type() != values_.scalar_type()) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("parameter '{}' has become [{}] of type {}, but it is [{}] of type {}", slot.name,
+                              fmt::join(slot.tensor.sizes(), ","), torch::toString(slot.tensor.scalar_type()),
+                              fmt::join(slot.shape, ","), to_string(dtype_)));
+    }
+    const torch::Tensor place = view(values_, slot);
+    place.copy_(slot.tensor);
+    slot.tensor.set_data(place);
+  }
+}
+
+void FlatSpace::check_in_place() const {
+  for (const ParameterSlot& slot : slots_) {
+    if (in_place(slot)) continue;
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("parameter '{}' was given other memory after it was moved into the flat space (torch::load "
+                            "does so): load before, or call equalise() afterwards",
+                            slot.name));
+  }
+}
+
 torch::Tensor FlatSpace::view(const torch::Tensor& flat, const ParameterSlot& slot) const {
   return flat.narrow(0, slot.offset, slot.elements).view(slot.shape);
 }

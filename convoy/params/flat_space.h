@@ -57,10 +57,18 @@ class FlatSpace {
   const torch::Tensor& values() const { return values_; }
   /// Makes another stretch of the same layout, all zero (a gradient, a moment).
   torch::Tensor make_like() const { return torch::zeros_like(values_); }
+  /// Moves parameters back in that were given other memory since (torch::load gives each its own), with their values.
+  /// Errors:     kInvalidArgument naming one whose shape or type has changed
+  void reclaim();
+  /// Checks that every parameter still lies in this memory: one that does not would be trained nowhere.
+  /// Errors:     kInvalidArgument naming the parameter
+  void check_in_place() const;
   /// Returns a parameter's part of a stretch of this layout, in the parameter's shape.
   torch::Tensor view(const torch::Tensor& flat, const ParameterSlot& slot) const;
 
  private:
+  bool in_place(const ParameterSlot& slot) const;
+
   std::vector<ParameterSlot> slots_;
   std::int64_t elements_ = 0;
   std::int64_t parameter_elements_ = 0;

@@ -24,4 +24,16 @@ Loss cross_entropy(const torch::Tensor& logits, const torch::Tensor& classes) {
   return loss;
 }
 
+Loss cross_entropy(const torch::Tensor& logits, const Batch& batch) {
+  if (!batch.weight.defined()) return cross_entropy(logits, batch.target);
+  namespace F = torch::nn::functional;
+  Loss loss;
+  const torch::Tensor each =
+      F::cross_entropy(logits, batch.target, F::CrossEntropyFuncOptions().reduction(torch::kNone));
+  loss.sum = (each * batch.weight).sum();
+  loss.count = batch.target.size(0);
+  loss.output = logits;
+  return loss;
+}
+
 }  // namespace convoy::params

@@ -18,6 +18,8 @@ struct Batch {
   torch::Tensor input;
   /// [B] int64 classes, or whatever the loss takes.
   torch::Tensor target;
+  /// [B] the weight of each sample's loss, in the model's type; undefined: all 1.
+  torch::Tensor weight{};
 };
 
 /// What a forward pass found.
@@ -76,11 +78,16 @@ class ModuleModel final : public Model {
 /// Shapes:     logits [B, C], classes [B] int64
 Loss cross_entropy(const torch::Tensor& logits, const torch::Tensor& classes);
 
+/// The same against a batch's target, each sample's loss times its weight. What counts stays the number of samples:
+/// weights say how much a sample matters, and their mean over the whole training part is 1.
+/// Shapes:     logits [B, C]
+Loss cross_entropy(const torch::Tensor& logits, const Batch& batch);
+
 /// Makes a classifier of a module with forward(input [B, ...]) -> logits [B, C].
 template <typename M>
 std::unique_ptr<Model> make_classifier(std::shared_ptr<M> module) {
   return std::make_unique<ModuleModel>(
-      module, [module](const Batch& batch) { return cross_entropy(module->forward(batch.input), batch.target); });
+      module, [module](const Batch& batch) { return cross_entropy(module->forward(batch.input), batch); });
 }
 
 /// Makes a model of a module and a function (module, batch) -> Loss.

@@ -21,7 +21,7 @@ struct RandomPlace {
 
 /// While it lives, layers of this thread draw the random numbers of one place. libtorch's default generator is started
 /// afresh, so a user's torch::nn::Dropout belongs to the place too (by the order in which its layers draw); layers that
-/// ask layer_seed belong to it by their path.
+/// ask layer_seed belong to it by their path. A scope inside a scope takes its place until it ends.
 /// Threads:    one at a time in each thread; the default generator is the process's, so one thread draws at a time
 class RandomScope {
  public:
@@ -30,6 +30,9 @@ class RandomScope {
   ~RandomScope();
   RandomScope(const RandomScope&) = delete;
   RandomScope& operator=(const RandomScope&) = delete;
+
+ private:
+  std::optional<std::uint64_t> outer_;
 };
 
 /// Returns the seed of a layer at the place of the running scope; nothing outside one.

@@ -1,4 +1,4 @@
-// Fills batches from images.
+// Fills batches from a dataset.
 #include "convoy/records/batch.h"
 
 #include <fmt/format.h>
@@ -11,37 +11,37 @@
 namespace convoy::records {
 namespace {
 
-// Returns the image of a sample.
-std::int64_t image_of(const BatchSource& source, std::int64_t sample) {
+// Returns the dataset's number of a sample.
+std::int64_t index_of(const BatchSource& source, std::int64_t sample) {
   const auto samples = static_cast<std::int64_t>(source.indexes.size());
   if (sample < 0 || sample >= samples) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("there is no sample {} of {}", sample, samples));
   }
-  const std::int64_t image = source.indexes[static_cast<std::size_t>(sample)];
-  if (image < 0 || image >= source.images.count) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("sample {} is image {}, but there are {} images", sample, image, source.images.count));
+  const std::int64_t index = source.indexes[static_cast<std::size_t>(sample)];
+  if (index < 0 || index >= source.dataset.count()) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("sample {} is number {} of the data, but there are {}", sample,
+                                                         index, source.dataset.count()));
   }
-  return image;
+  return index;
 }
 
 }  // namespace
 
-void begin_batch(const BatchSource& source, std::span<const std::int64_t> sample_ids, Batch& batch) {
-  batch.rows = source.images.rows;
-  batch.columns = source.images.columns;
+void begin_batch(const BatchSource& source, std::span<const std::int64_t> sample_ids,
+                 std::span<const std::int64_t> picked, Batch& batch) {
+  CONVOY_CHECK(sample_ids.size() == picked.size(), "each sample number needs its place in the list");
+  batch.sample_shape = source.dataset.sample_shape();
   batch.sample_ids.assign(sample_ids.begin(), sample_ids.end());
-  batch.pixels.resize(sample_ids.size() * static_cast<std::size_t>(source.images.image_size()));
-  batch.labels.resize(sample_ids.size());
-  for (std::size_t i = 0; i < sample_ids.size(); ++i) {
-    batch.labels[i] = source.images.labels[static_cast<std::size_t>(image_of(source, sample_ids[i]))];
-  }
+  batch.values.resize(picked.size() * static_cast<std::size_t>(source.dataset.sample_elements()));
+  batch.labels.resize(picked.size());
+  batch.weights.clear();
+  for (std::size_t i = 0; i < picked.size(); ++i) batch.labels[i] = source.dataset.label(index_of(source, picked[i]));
 }
 
-void prepare_sample(const BatchSource& source, std::size_t place, const Variation& variation, Batch& batch) {
-  const auto size = static_cast<std::size_t>(source.images.image_size());
-  prepare_image(source.images.image(image_of(source, batch.sample_ids.at(place))), batch.rows, batch.columns, variation,
-                source.normalisation, std::span(batch.pixels).subspan(place * size, size));
+void prepare_sample(const BatchSource& source, std::size_t place, std::span<const std::int64_t> picked,
+                    const SampleUse& use, Batch& batch) {
+  const std::size_t size = batch.values.size() / picked.size();
+  source.dataset.prepare(index_of(source, picked[place]), use, std::span(batch.values).subspan(place * size, size));
 }
 
 Batch evaluation_batch(const BatchSource& source, std::int64_t number, std::int64_t size) {
@@ -53,8 +53,8 @@ Batch evaluation_batch(const BatchSource& source, std::int64_t number, std::int6
   std::vector<std::int64_t> ids(static_cast<std::size_t>(std::min(size, samples - number * size)));
   std::iota(ids.begin(), ids.end(), number * size);
   Batch batch;
-  begin_batch(source, ids, batch);
-  for (std::size_t i = 0; i < ids.size(); ++i) prepare_sample(source, i, Variation{}, batch);
+  begin_batch(source, ids, ids, batch);
+  for (std::size_t i = 0; i < ids.size(); ++i) prepare_sample(source, i, ids, SampleUse{}, batch);
   return batch;
 }
 

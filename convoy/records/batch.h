@@ -5,8 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "convoy/records/augment.h"
-#include "convoy/records/images.h"
+#include "convoy/records/dataset.h"
 
 namespace convoy::records {
 
@@ -14,38 +13,41 @@ namespace convoy::records {
 struct Batch {
   /// The numbers of the samples in the list that they were taken from: for training, what the sample plan numbers.
   std::vector<std::int64_t> sample_ids;
-  /// The images.
-  /// Shapes:     [count(), 1, rows, columns]
-  std::vector<float> pixels;
-  /// The labels.
+  /// The prepared samples.
+  /// Shapes:     [count(), ...sample_shape]
+  std::vector<float> values;
+  /// The classes.
   /// Shapes:     [count()]
   std::vector<std::int64_t> labels;
-  /// The height of each image.
-  std::int64_t rows = 0;
-  /// The width of each image.
-  std::int64_t columns = 0;
+  /// How much each sample counts; empty when all count 1.
+  /// Shapes:     [count()] or [0]
+  std::vector<float> weights;
+  /// The shape of one sample.
+  std::vector<std::int64_t> sample_shape;
 
   /// Returns the number of samples.
   std::int64_t count() const { return static_cast<std::int64_t>(sample_ids.size()); }
 };
 
-/// Where a batch's samples come from and how they are prepared.
-/// Ownership:  borrows the images and the list
+/// Where a batch's samples come from.
+/// Ownership:  borrows dataset and list
 struct BatchSource {
-  /// The images.
-  const ImageSet& images;
-  /// The image of each sample number.
+  /// The dataset.
+  const Dataset& dataset;
+  /// The dataset's sample of each sample number.
   std::span<const std::int64_t> indexes;
-  /// The map from pixels to values.
-  const Normalisation& normalisation;
 };
 
 /// Gives a batch these samples and room for them; prepare_sample fills it. Memory that the batch has is used again.
-/// Errors:     kInvalidArgument for a number outside the list, or a list that names no image
-void begin_batch(const BatchSource& source, std::span<const std::int64_t> sample_ids, Batch& batch);
+/// `picked` are the places in the source's list, one for each sample number: the numbers themselves, unless draws are
+/// mapped (see DrawMap).
+/// Errors:     kInvalidArgument for a place outside the list, or a list that names no sample of the dataset
+void begin_batch(const BatchSource& source, std::span<const std::int64_t> sample_ids,
+                 std::span<const std::int64_t> picked, Batch& batch);
 
-/// Prepares the sample at one place of a batch that was begun.
-void prepare_sample(const BatchSource& source, std::size_t place, const Variation& variation, Batch& batch);
+/// Prepares the sample at one place of a batch that was begun with the same `picked`.
+void prepare_sample(const BatchSource& source, std::size_t place, std::span<const std::int64_t> picked,
+                    const SampleUse& use, Batch& batch);
 
 /// Returns evaluation batch `number` of fixed batches of `size` samples, the last maybe short: samples in the order of
 /// the list, nothing varied, so that it is the same on whatever rank.

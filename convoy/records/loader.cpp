@@ -20,16 +20,13 @@ void check(bool condition, const std::string& message) {
 
 void check_options(const BatchSource& training, const spec::SamplePlan& plan, const LoaderOptions& options) {
   const spec::SamplePlanOptions& planned = plan.options();
-  const ImageSet& images = training.images;
-  check(images.labels.size() == static_cast<std::size_t>(images.count) &&
-            images.pixels.size() == static_cast<std::size_t>(images.count * images.image_size()),
-        fmt::format("the image set lacks pixels or labels of its {} images", images.count));
   check(static_cast<std::int64_t>(training.indexes.size()) == planned.samples,
         fmt::format("the training part has {} samples, but the sample plan {}", training.indexes.size(),
                     planned.samples));
   const bool inside = std::all_of(training.indexes.begin(), training.indexes.end(),
-                                  [&](std::int64_t index) { return index >= 0 && index < images.count; });
-  check(inside, fmt::format("the training part names an image that is not among the {} of its set", images.count));
+                                  [&](std::int64_t index) { return index >= 0 && index < training.dataset.count(); });
+  check(inside,
+        fmt::format("the training part names a sample that is not among the {} of the data", training.dataset.count()));
   check(options.replicas.begin >= 0 && options.replicas.begin <= options.replicas.end &&
             options.replicas.end <= planned.replicas,
         fmt::format("replicas [{}, {}) are not among the {} of the sample plan", options.replicas.begin,
@@ -37,9 +34,10 @@ void check_options(const BatchSource& training, const spec::SamplePlan& plan, co
   check(options.first_step >= 0 && options.end_step >= options.first_step,
         fmt::format("steps [{}, {}) are no range of steps", options.first_step, options.end_step));
   check(options.prefetch >= 1, fmt::format("data.prefetch = {} prepares nothing: at least 1", options.prefetch));
-  check(options.augment.shift >= 0 && options.augment.shift < std::min(images.rows, images.columns),
-        fmt::format("data.shift = {} moves images of {} x {} out of sight", options.augment.shift, images.rows,
-                    images.columns));
+  check(
+      options.class_weights.empty() ||
+          options.class_weights.size() == static_cast<std::size_t>(training.dataset.classes()),
+      fmt::format("{} class weights do not fit {} classes", options.class_weights.size(), training.dataset.classes()));
 }
 
 }  // namespace
@@ -132,17 +130,29 @@ bool Loader::prepare(std::int64_t step, const std::stop_token& stop, StepBatch& 
     const auto planned = plan_.micro_batches(step, mine.replica);
     mine.micro_batches.resize(planned.size());
     for (std::size_t i = 0; i < planned.size(); ++i) {
-      Batch& micro_batch = mine.micro_batches[i];
-      begin_batch(training_, planned[i], micro_batch);
-      for (std::size_t place = 0; place < planned[i].size(); ++place) {
-        if (stop.stop_requested()) return false;
-        const Variation variation =
-            draw_variation(options_.augment, plan_.options().seed, batch.epoch, planned[i][place]);
-        prepare_sample(training_, place, variation, micro_batch);
-      }
+      if (!prepare(planned[i], batch.epoch, stop, mine.micro_batches[i])) return false;
     }
   }
   batch.prepare = system_clock().now() - began;
+  return true;
+}
+
+// The same for one micro-batch.
+bool Loader::prepare(std::span<const std::int64_t> ids, std::int64_t epoch, const std::stop_token& stop,
+                     Batch& batch) const {
+  std::vector<std::int64_t> drawn;
+  if (options_.draws) drawn = options_.draws->samples_of(epoch, ids);
+  const std::span<const std::int64_t> picked = options_.draws ? drawn : ids;
+  begin_batch(training_, ids, picked, batch);
+  if (!options_.class_weights.empty()) {
+    for (const std::int64_t label : batch.labels) {
+      batch.weights.push_back(options_.class_weights[static_cast<std::size_t>(label)]);
+    }
+  }
+  for (std::size_t place = 0; place < ids.size(); ++place) {
+    if (stop.stop_requested()) return false;
+    prepare_sample(training_, place, picked, {true, plan_.options().seed, epoch, ids[place]}, batch);
+  }
   return true;
 }
 

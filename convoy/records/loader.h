@@ -11,6 +11,7 @@
 
 #include "convoy/base/clock.h"
 #include "convoy/base/mutex.h"
+#include "convoy/records/balance.h"
 #include "convoy/records/batch.h"
 #include "convoy/spec/replica_tree.h"
 #include "convoy/spec/sample_plan.h"
@@ -47,21 +48,23 @@ struct LoaderOptions {
   std::int64_t first_step = 0;
   /// One past the last step.
   std::int64_t end_step = 0;
-  /// How images are varied; the random streams are seeded by the sample plan's seed.
-  AugmentOptions augment;
   /// How many steps are prepared ahead of the one in use: more evens out slow steps, each costs one step's buffers.
   std::int64_t prefetch = 3;
+  /// The weight of each class, which becomes that of its samples; empty leaves all at 1.
+  std::vector<float> class_weights;
+  /// Which sample a number of the sample plan takes; without it, the one of that number.
+  std::shared_ptr<const DrawMap> draws;
 };
 
 /// Hands out the steps of a run in order, prepared ahead.
-/// Ownership:  borrows images, training list, normalisation and plan while it lives; owns prefetch + 1 steps' buffers,
+/// Ownership:  borrows dataset, training list and plan while it lives; owns prefetch + 1 steps' buffers,
 ///             which it uses again and again
 /// Threads:    one caller at a time; one thread of its own, which ends when the destructor asks it to
 class Loader {
  public:
   /// Starts to prepare.
-  /// Errors:     kInvalidArgument when the list does not fit the images or the plan, the replicas are not the plan's,
-  ///             the range of steps runs backwards, or a shift would move whole images out of sight
+  /// Errors:     kInvalidArgument when the list does not fit the dataset or the plan, the replicas are not the plan's,
+  ///             the range of steps runs backwards, or the class weights are not one for each class
   Loader(const BatchSource& training, const spec::SamplePlan& plan, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -80,6 +83,7 @@ class Loader {
   void work(const std::stop_token& stop);
   std::unique_ptr<StepBatch> take_free(const std::stop_token& stop);
   bool prepare(std::int64_t step, const std::stop_token& stop, StepBatch& batch) const;
+  bool prepare(std::span<const std::int64_t> ids, std::int64_t epoch, const std::stop_token& stop, Batch& batch) const;
 
   const BatchSource training_;
   const spec::SamplePlan& plan_;

@@ -1,156 +1,174 @@
-// Chooses the parts of a split, and writes, reads and checks the record of the choice.
+// Chooses the parts of a split.
 #include "convoy/records/split.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "convoy/base/error.h"
-#include "convoy/base/hash.h"
 #include "convoy/base/random.h"
+#include "convoy/records/split_parts.h"
 
 namespace convoy::records {
 namespace {
 
-constexpr int kFormat = 1;
+using Numbers = std::vector<std::int64_t>;
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
+
+Numbers all_of(std::int64_t count) {
+  Numbers all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// Moves `count` of the numbers, chosen at random, to the front.
+void choose_front(Numbers& numbers, std::int64_t count, RandomStream stream) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    std::swap(numbers[i], numbers[i + stream.below(numbers.size() - i)]);
+  }
+}
 
 // Chooses `count` of the given numbers and returns them in ascending order.
-std::vector<std::int64_t> choose(std::vector<std::int64_t> numbers, std::int64_t count, RandomStream stream) {
-  const auto wanted = static_cast<std::size_t>(count);
-  for (std::size_t i = 0; i < wanted; ++i) std::swap(numbers[i], numbers[i + stream.below(numbers.size() - i)]);
-  numbers.resize(wanted);
+Numbers choose(Numbers numbers, std::int64_t count, RandomStream stream) {
+  choose_front(numbers, count, stream);
+  numbers.resize(static_cast<std::size_t>(count));
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
 
-// The training part follows from the validation part: what is left, or a choice of it.
-Split complete(const SplitOptions& options, std::vector<std::int64_t> validation) {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(options.samples));
-  std::iota(all.begin(), all.end(), 0);
-  Split split;
-  std::set_difference(all.begin(), all.end(), validation.begin(), validation.end(), std::back_inserter(split.training));
-  split.validation = std::move(validation);
-  if (options.limit > 0) {
-    split.training =
-        choose(std::move(split.training), options.limit, RandomStream(StreamPurpose::kSplit, {options.seed, 1}));
+Numbers without(const Numbers& numbers, const Numbers& taken) {
+  Numbers left;
+  std::set_difference(numbers.begin(), numbers.end(), taken.begin(), taken.end(), std::back_inserter(left));
+  return left;
+}
+
+RandomStream stream_of(const SplitOptions& options, std::uint64_t use) {
+  return RandomStream(StreamPurpose::kSplit, {options.seed, use});
+}
+
+// Takes whole groups as long as they fit into `wanted` samples; `free` are the groups that are left, in order.
+Numbers take_groups(std::int64_t wanted, const std::vector<Numbers>& members, Numbers& free) {
+  Numbers taken;
+  Numbers left;
+  for (const std::int64_t group : free) {
+    const Numbers& samples = members[static_cast<std::size_t>(group)];
+    // The last group is for training, however well it would fit.
+    const bool last = left.empty() && group == free.back();
+    if (last || static_cast<std::int64_t>(taken.size() + samples.size()) > wanted) {
+      left.push_back(group);
+    } else {
+      taken.insert(taken.end(), samples.begin(), samples.end());
+    }
   }
+  free = std::move(left);
+  std::sort(taken.begin(), taken.end());
+  return taken;
+}
+
+Split by_group(const SplitOptions& options, const Numbers& group_of) {
+  CONVOY_CHECK(group_of.size() == static_cast<std::size_t>(options.samples), "each sample needs its group");
+  std::vector<Numbers> members;
+  for (std::size_t i = 0; i < group_of.size(); ++i) {
+    const auto group = static_cast<std::size_t>(group_of[i]);
+    if (group >= members.size()) members.resize(group + 1);
+    members[group].push_back(static_cast<std::int64_t>(i));
+  }
+  Numbers free = all_of(static_cast<std::int64_t>(members.size()));
+  choose_front(free, static_cast<std::int64_t>(free.size()), stream_of(options, 0));
+  Split split;
+  split.test = take_groups(options.test, members, free);
+  split.validation = take_groups(options.validation, members, free);
   return split;
 }
 
-std::string index_digest(const Split& split) {
-  Hasher hasher;
-  for (const auto* part : {&split.training, &split.validation}) {
-    hasher.update(fmt::format("{}:{};", part->size(), fmt::join(*part, ",")));
-  }
-  return hasher.hex();
+// Takes the latest `wanted` of the samples in `order`; samples of the moment at the border stay with the earlier ones.
+Numbers take_latest(std::int64_t wanted, const std::vector<double>& time_of, Numbers& order) {
+  std::size_t begin = order.size() - static_cast<std::size_t>(wanted);
+  const auto time = [&](std::size_t i) { return time_of[static_cast<std::size_t>(order[i])]; };
+  while (begin > 0 && begin < order.size() && time(begin) == time(begin - 1)) ++begin;
+  Numbers taken(order.begin() + static_cast<std::ptrdiff_t>(begin), order.end());
+  order.resize(begin);
+  std::sort(taken.begin(), taken.end());
+  return taken;
 }
 
-[[noreturn]] void refuse_damaged(const std::string& path, const std::string& why) {
-  throw Error(ErrorCode::kCorrupt,
-              fmt::format("the split record {} is damaged ({}): remove it to make the split anew", path, why));
-}
-
-// A record as it was read; damage apart, nothing about it is known to fit.
-struct Record {
-  SplitOptions options;
-  std::string source_digest;
+Split by_time(const SplitOptions& options, const std::vector<double>& time_of) {
+  CONVOY_CHECK(time_of.size() == static_cast<std::size_t>(options.samples), "each sample needs its time");
+  Numbers order = all_of(options.samples);
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return time_of[static_cast<std::size_t>(a)] < time_of[static_cast<std::size_t>(b)];
+  });
   Split split;
-};
+  split.test = take_latest(options.test, time_of, order);
+  split.validation = take_latest(options.validation, time_of, order);
+  return split;
+}
 
-void check_indexes(const std::string& path, const SplitOptions& options, const std::vector<std::int64_t>& validation) {
-  const bool fits = options.samples >= 1 && options.samples <= INT32_MAX && options.limit >= 0 &&
-                    static_cast<std::int64_t>(validation.size()) == options.validation &&
-                    options.validation < options.samples && options.limit <= options.samples - options.validation;
-  if (!fits) refuse_damaged(path, "its numbers contradict each other");
-  const auto not_ascending = std::adjacent_find(validation.begin(), validation.end(), std::greater_equal<>());
-  const bool inside = validation.empty() || (validation.front() >= 0 && validation.back() < options.samples);
-  if (not_ascending != validation.end() || !inside) {
-    refuse_damaged(path, "its validation images are not ascending numbers inside the set");
+Split at_random(const SplitOptions& options) {
+  Split split;
+  const Numbers all = all_of(options.samples);
+  split.validation = choose(all, options.validation, stream_of(options, 0));
+  split.test = choose(without(all, split.validation), options.test, stream_of(options, 2));
+  return split;
+}
+
+void check_sizes(const SplitOptions& options) {
+  if (options.samples < 1) refuse("there is no sample to divide");
+  if (options.test < 0 || options.test >= options.samples) {
+    refuse(fmt::format("data.test = {} leaves nothing to train on: the training set has {} samples", options.test,
+                       options.samples));
+  }
+  if (options.validation < 0 || options.validation >= options.samples - options.test) {
+    const std::string beside = options.test == 0 ? "" : fmt::format(", {} of them for the test", options.test);
+    refuse(fmt::format("data.validation = {} leaves nothing to train on: the training set has {} samples{}",
+                       options.validation, options.samples, beside));
   }
 }
 
-Record read_record(const std::string& path, const std::string& text) {
-  try {
-    const auto json = nlohmann::json::parse(text);
-    const int format = json.at("split").get<int>();
-    if (format > kFormat) {
-      throw Error(ErrorCode::kNotSupported,
-                  fmt::format("the split record {} has format {}; this version reads up to {}", path, format, kFormat));
-    }
-    Record record;
-    record.options.samples = json.at("samples").get<std::int64_t>();
-    record.options.validation = json.at("validation").get<std::int64_t>();
-    record.options.limit = json.at("limit").get<std::int64_t>();
-    record.options.seed = json.at("seed").get<std::uint64_t>();
-    record.source_digest = json.at("source_digest").get<std::string>();
-    auto validation = json.at("validation_images").get<std::vector<std::int64_t>>();
-    check_indexes(path, record.options, validation);
-    record.split = complete(record.options, std::move(validation));
-    if (json.at("index_digest").get<std::string>() != index_digest(record.split)) {
-      refuse_damaged(path, "the digest of its index lists does not fit them");
-    }
-    return record;
-  } catch (const nlohmann::json::exception& error) {
-    refuse_damaged(path, error.what());
-  }
+void check_part(const char* key, std::int64_t wanted, const Numbers& part, SplitKind kind) {
+  if (wanted == 0 || !part.empty()) return;
+  refuse(fmt::format("data.{} = {} gives an empty part: {}", key, wanted,
+                     kind == SplitKind::kGroup ? "each group has more samples" : "more samples have the latest time"));
 }
 
 }  // namespace
 
-Split make_split(const SplitOptions& options) {
-  if (options.validation < 0 || options.validation >= options.samples) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("data.validation = {} leaves nothing to train on: the training set has {} samples",
-                            options.validation, options.samples));
+SplitKind to_split_kind(const std::string& word) {
+  for (std::size_t i = 0; i < kSplitKinds.size(); ++i) {
+    if (word == kSplitKinds[i]) return static_cast<SplitKind>(i);
   }
-  if (options.limit < 0 || options.limit > options.samples - options.validation) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("data.limit = {} is more than the {} samples that are left beside {} for validation",
-                            options.limit, options.samples - options.validation, options.validation));
-  }
-  std::vector<std::int64_t> all(static_cast<std::size_t>(options.samples));
-  std::iota(all.begin(), all.end(), 0);
-  return complete(options,
-                  choose(std::move(all), options.validation, RandomStream(StreamPurpose::kSplit, {options.seed, 0})));
+  refuse(fmt::format("there is no split '{}'", word));
 }
 
-std::string split_record(const SplitOptions& options, const std::string& source_digest, const Split& split) {
-  nlohmann::ordered_json json;
-  json["split"] = kFormat;
-  json["samples"] = options.samples;
-  json["validation"] = options.validation;
-  json["limit"] = options.limit;
-  json["seed"] = options.seed;
-  json["source_digest"] = source_digest;
-  json["index_digest"] = index_digest(split);
-  json["validation_images"] = split.validation;
-  return json.dump() + "\n";
+// The training part follows from the others: what is left, or a choice of it.
+Split complete_split(const SplitOptions& options, Split parts) {
+  parts.training = without(without(all_of(options.samples), parts.validation), parts.test);
+  if (options.limit > 0) {
+    parts.training = choose(std::move(parts.training), options.limit, stream_of(options, 1));
+  }
+  return parts;
 }
 
-Split load_or_make_split(Files& files, const std::string& path, const SplitOptions& options,
-                         const std::string& source_digest) {
-  if (!files.exists(path)) {
-    Split split = make_split(options);
-    files.make_directories(parent_path(path));
-    write_atomic(files, path, split_record(options, source_digest, split));
-    return split;
+Split make_split(const SplitOptions& options, const SplitKeys& keys) {
+  check_sizes(options);
+  Split parts;
+  switch (options.kind) {
+    case SplitKind::kOfficial:
+    case SplitKind::kRandom: parts = at_random(options); break;
+    case SplitKind::kGroup: parts = by_group(options, keys.group_of); break;
+    case SplitKind::kTime: parts = by_time(options, keys.time_of); break;
   }
-  Record record = read_record(path, files.read(path));
-  std::vector<std::string> differences;
-  const auto compare = [&](const char* what, const auto& recorded, const auto& wanted) {
-    if (recorded != wanted) differences.push_back(fmt::format("{} {} there, {} here", what, recorded, wanted));
-  };
-  compare("samples", record.options.samples, options.samples);
-  compare("data.validation", record.options.validation, options.validation);
-  compare("data.limit", record.options.limit, options.limit);
-  compare("data.split_seed", record.options.seed, options.seed);
-  compare("digest of the training set", record.source_digest, source_digest);
-  if (differences.empty()) return std::move(record.split);
-  throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("the split record {} was made for another run: {}", path, fmt::join(differences, "; ")));
+  check_part("test", options.test, parts.test, options.kind);
+  check_part("validation", options.validation, parts.validation, options.kind);
+  const auto set_apart = static_cast<std::int64_t>(parts.validation.size() + parts.test.size());
+  if (options.limit < 0 || options.limit > options.samples - set_apart) {
+    const std::string others = parts.test.empty() ? "" : fmt::format(" and {} for the test", parts.test.size());
+    refuse(fmt::format("data.limit = {} is more than the {} samples that are left beside {} for validation{}",
+                       options.limit, options.samples - set_apart, parts.validation.size(), others));
+  }
+  return complete_split(options, std::move(parts));
 }
 
 }  // namespace convoy::records

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,18 +14,25 @@ struct TaskRecipe {
   std::string name = "unnamed";
   /// Seeds everything that is random: initial weights, sample order, augmentation, dropout.
   std::int64_t seed = 1;
+  /// For the training plan, in words: what the user alone can say about the task.
+  std::string source, prediction_moment, label, features, permitted_repeats;
   friend bool operator==(const TaskRecipe&, const TaskRecipe&) = default;
 };
 
 /// `[data]`: where samples come from and how they are divided.
 struct DataRecipe {
-  /// The file format: "idx" (MNIST, Fashion-MNIST).
+  /// The file format: "idx" (MNIST, Fashion-MNIST), "cifar10" (binary batches) or "csv".
   std::string format = "idx";
-  /// The folder with the files; "" takes the folder of Debian's package dataset-fashion-mnist.
+  /// The folder with the files, or the CSV file; "" takes, for idx, the folder of Debian's package
+  /// dataset-fashion-mnist.
   std::string path;
-  /// How many samples of the official training set are set apart for validation.
-  std::int64_t validation = 5000;
-  /// Seeds the choice of the validation samples.
+  /// CSV: the official test file, "" where there is none; and the delimiter between two fields.
+  std::string test_path, delimiter = ",";
+  /// How parts are divided: "official" (the test part has files of its own), "random", "group" or "time".
+  std::string split = "official";
+  /// How many training samples are set apart for validation, and (CSV without `test_path`) for the test.
+  std::int64_t validation = 5000, test = 0;
+  /// Seeds the choice of the samples that are set apart.
   std::int64_t split_seed = 1;
   /// Uses only this many samples of the training part; 0 uses all.
   std::int64_t limit = 0;
@@ -32,6 +40,17 @@ struct DataRecipe {
   std::int64_t shift = 0;
   /// Flips half of the training images left to right.
   bool flip = false;
+  /// "none": each training sample once per epoch. "balanced": all classes are drawn alike.
+  std::string resample = "none";
+  /// CSV: the fields that stand for a missing value.
+  std::vector<std::string> missing = {""};
+  /// CSV with two classes: the class whose scores are ranked; "" takes the second one.
+  std::string positive;
+  /// The columns that evaluation results are cut by.
+  std::vector<std::string> slices;
+  /// CSV: what each column of the file is used for.
+  /// See:        DataColumn
+  std::map<std::string, std::string> columns;
   /// How many global batches are prepared ahead.
   std::int64_t prefetch = 3;
   friend bool operator==(const DataRecipe&, const DataRecipe&) = default;
@@ -39,8 +58,10 @@ struct DataRecipe {
 
 /// `[model]`: what is trained.
 struct ModelRecipe {
-  /// The name in the registry: "softmax", "mlp", "cnn", or one that the program registered.
+  /// The name in the registry: "softmax", "mlp", "cnn", "resnet20", or one that the program registered.
   std::string name = "softmax";
+  /// A TorchScript module's file, trained as it is in place of a named model; "" for none.
+  std::string script;
   /// The widths of the MLP's hidden layers.
   std::vector<std::int64_t> hidden = {256};
   /// The channels of the CNN's convolutions; each second one is followed by pooling.
@@ -100,6 +121,8 @@ struct TrainRecipe {
   double schedule_factor = 0.1;
   /// Schedules "cosine" and "linear": the share of the rate that is left at the end.
   double final_fraction = 0.0;
+  /// "none", or "balanced": samples of rare classes weigh more, all classes alike in sum.
+  std::string class_weights = "none";
   /// The largest allowed norm of the whole gradient; 0 does not clip.
   double clip_norm = 0.0;
   /// Evaluates on the validation part after each so many epochs; 0 only at the end.
@@ -128,6 +151,8 @@ struct ParallelRecipe {
   std::int64_t bucket_bytes = 4 << 20;
   /// Whether buckets are exchanged while backward goes on.
   bool overlap = true;
+  /// Parameters that a replica did not use in a step: "allow" counts them as zero for it, "refuse" ends the run.
+  std::string unused_parameters = "allow";
   /// Compute threads of each rank; part of the result, since kernels split work by thread.
   std::int64_t threads = 1;
   friend bool operator==(const ParallelRecipe&, const ParallelRecipe&) = default;
@@ -135,8 +160,10 @@ struct ParallelRecipe {
 
 /// `[comm]`: how bytes move.
 struct CommRecipe {
-  /// The transport: "shared_memory".
+  /// The transport: "shared_memory" (ranks of one host) or "gloo" (TCP, between hosts).
   std::string transport = "shared_memory";
+  /// Of gloo: network interfaces, addresses or host names of each host, one connection for each.
+  std::vector<std::string> interfaces;
   /// Every wait for another rank ends after this many seconds.
   double timeout_s = 60.0;
   /// Messages are cut into chunks of this many bytes.
@@ -159,6 +186,8 @@ struct CheckpointRecipe {
 struct MeasureRecipe {
   /// Steps that are left out of medians.
   std::int64_t warmup_steps = 10;
+  /// For the training plan, in words: which metrics decide, what is accepted, and the boundary of the baseline.
+  std::string metrics, accepted, baseline;
   friend bool operator==(const MeasureRecipe&, const MeasureRecipe&) = default;
 };
 
@@ -213,10 +242,9 @@ std::string recipe_json_schema();
 /// Returns the recipe's reference page (docs/recipe.md), from the same table.
 std::string recipe_page();
 
-/// Returns a digest of everything that decides the result of a run: all keys apart from those that only change speed
-/// or extent (parallel.bucket_bytes, parallel.overlap, comm, checkpoint, measure, cost, data.prefetch, data.path, task.name).
-/// A run may only be resumed under an equal digest; train.epochs, train.steps and the target may grow and are left out
-/// unless the schedule depends on them.
+/// Returns a digest of all keys that decide the result of a run, not of those that only change its speed or extent or say
+/// something for people (docs/recipe.md tells which). A run may only be resumed under an equal digest; train.epochs,
+/// train.steps and the target may grow and are left out unless the schedule depends on them.
 std::string recipe_digest(const Recipe& recipe);
 
 }  // namespace convoy::spec

@@ -7,7 +7,8 @@
 
 namespace convoy::train {
 
-/// A fault that CONVOY_PLANT asks for, for example "nan:rank=1,step=5" or "kill:rank=0,step=10" or "stop:...".
+/// A fault that CONVOY_PLANT asks for, for example "nan:rank=1,step=5" or "kill:rank=0,step=10" or "stop:..."; "slow:..."
+/// makes every step from this one on take longer.
 class PlantedFault {
  public:
   /// Reads CONVOY_PLANT.
@@ -15,7 +16,7 @@ class PlantedFault {
   explicit PlantedFault(int rank);
   /// Returns whether this rank's input of this step is to be made not-a-number.
   bool spoils_input(std::int64_t step) const { return due("nan", step); }
-  /// Ends or stops the process when it is its turn.
+  /// Ends, stops or delays the process when it is its turn.
   void strike(std::int64_t step) const;
 
  private:

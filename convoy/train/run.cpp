@@ -7,19 +7,19 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/log.h"
-#include "convoy/base/random.h"
 #include "convoy/elastic/checkpoint/checkpoint.h"
+#include "convoy/eval/imbalance.h"
 #include "convoy/observe/step_timer.h"
 #include "convoy/parallel/data/data_parallel.h"
 #include "convoy/params/arena_allocator.h"
-#include "convoy/params/optimizer.h"
-#include "convoy/records/ledger.h"
-#include "convoy/records/ledger_check.h"
-#include "convoy/spec/rate_schedule.h"
+#include "convoy/records/balance.h"
+#include "convoy/records/ledger/ledger.h"
+#include "convoy/records/ledger/ledger_check.h"
 #include "convoy/train/evaluation.h"
-#include "convoy/train/image_task.h"
 #include "convoy/train/planted_fault.h"
 #include "convoy/train/run_report.h"
+#include "convoy/train/task.h"
+#include "convoy/train/trainer.h"
 
 namespace convoy::train {
 namespace {
@@ -29,35 +29,6 @@ using observe::Part;
 
 // At most so many progress events a second: they are for people.
 constexpr Duration kProgressEvery = std::chrono::milliseconds(100);
-
-spec::SamplePlanOptions plan_options(const spec::Recipe& recipe, std::int64_t samples, int replicas) {
-  spec::SamplePlanOptions options;
-  options.samples = samples;
-  options.global_batch = recipe.train.global_batch;
-  options.replicas = replicas;
-  options.accumulation = static_cast<int>(recipe.train.accumulation);
-  options.drop_last = recipe.train.drop_last;
-  options.seed = static_cast<std::uint64_t>(recipe.task.seed);
-  return options;
-}
-
-parallel::DataParallelOptions parallel_options(const spec::Recipe& recipe, int replicas) {
-  parallel::DataParallelOptions options;
-  options.replicas = replicas;
-  options.bucket_bytes = recipe.parallel.bucket_bytes;
-  options.overlap = recipe.parallel.overlap;
-  options.buffer_merge = parallel::to_buffer_merge(recipe.replicas.buffer_merge);
-  options.seed = static_cast<std::uint64_t>(recipe.task.seed);
-  return options;
-}
-
-std::unique_ptr<params::Model> make_model(const spec::Recipe& recipe, const ImageTask& task,
-                                          const zoo::Registry& models) {
-  torch::manual_seed(stream_seed(StreamPurpose::kInitialisation, {static_cast<std::uint64_t>(recipe.task.seed)}));
-  auto model = models.make({recipe.model, task.sample_shape(), task.classes()});
-  model->train(true);
-  return model;
-}
 
 // The time during which at least one bucket was on its way.
 Duration covered(const std::vector<parallel::BucketTimes>& buckets) {
@@ -81,18 +52,15 @@ class Run {
         services_(services),
         recipe_(request.recipe),
         group_(services.group),
-        replicas_(recipe_.replicas.mode == "off" ? group_.size() : static_cast<int>(recipe_.replicas.count)),
         fault_(group_.rank()),
-        task_(recipe_.data, services.files, request.directory, group_),
-        plan_(plan_options(recipe_, task_.samples(), replicas_)),
-        model_(make_model(recipe_, task_, services.models)),
-        parallel_(*model_, group_, parallel_options(recipe_, replicas_)),
-        optimizer_(parallel_.space(), params::OptimizerOptions::from(recipe_.train)),
-        total_steps_(recipe_.train.steps > 0 ? recipe_.train.steps : recipe_.train.epochs * plan_.steps_per_epoch()) {
-    optimizer_.set_owner(group_.rank() == 0);
+        task_(recipe_, services.files, request.directory, group_),
+        trainer_(recipe_, task_.samples(), group_, make_model(recipe_, task_, services.models)),
+        plan_(trainer_.plan()),
+        parallel_(trainer_.parallel()),
+        total_steps_(trainer_.total_steps()) {
     if (group_.rank() == 0) report_.emplace(services.files, request.directory, recipe_);
     facts_.ranks = group_.size();
-    facts_.replicas = replicas_;
+    facts_.replicas = plan_.options().replicas;
   }
 
   void go() {
@@ -102,6 +70,7 @@ class Run {
     auto loader = task_.load(plan_, parallel_.replicas(), first_step_, std::max(first_step_, total_steps_));
     timer_.begin_step();
     for (std::int64_t step = first_step_; step < total_steps_ && !facts_.reached_target; ++step) {
+      if (step == first_step_ || step % plan_.steps_per_epoch() == 0) tell_classes(plan_.epoch_of(step));
       train_step(step, *loader);
       after_step(step + 1);
     }
@@ -136,7 +105,7 @@ class Run {
   };
 
   LoadedParent restore() {
-    const std::vector<spec::Stateful*> parts{&parallel_, &optimizer_};
+    const std::vector<spec::Stateful*> parts = trainer_.state();
     const auto loaded = elastic::load_newest(services_.files, group_, checkpoints(), parts);
     if (!loaded) {
       if (report_) services_.events.note("there is no checkpoint yet: the run starts from the beginning");
@@ -154,24 +123,21 @@ class Run {
   std::string checkpoints() const { return request_.directory + "/checkpoints"; }
 
   void train_step(std::int64_t step, records::Loader& loader) {
+    const TimePoint begin = system_clock().now();
     records::StepBatch& input = loader.next(group_.timeout());
     timer_.add(Part::kInputPrepare, input.prepare);
     timer_.add(Part::kInputWait, input.waited);
     fault_.strike(step);
-    if (fault_.spoils_input(step)) input.replicas.front().micro_batches.front().pixels.front() = std::nanf("");
-    const auto type = params::to_scalar_type(parallel_.space().dtype());
-    std::vector<std::vector<params::Batch>> batches;
+    if (fault_.spoils_input(step)) input.replicas.front().micro_batches.front().values.front() = std::nanf("");
     std::int64_t batch_bytes = 0;
-    for (records::ReplicaBatches& replica : input.replicas) {
-      batches.emplace_back();
-      for (records::Batch& batch : replica.micro_batches) {
-        batches.back().push_back(to_tensors(batch, type));
-        batch_bytes += static_cast<std::int64_t>(batch.pixels.size() * sizeof(float));
+    for (const records::ReplicaBatches& replica : input.replicas) {
+      for (const records::Batch& batch : replica.micro_batches) {
+        batch_bytes += static_cast<std::int64_t>(batch.values.size() * sizeof(float));
       }
     }
     facts_.memory.batch = std::max(facts_.memory.batch, batch_bytes * (recipe_.data.prefetch + 1));
 
-    const parallel::StepResult result = parallel_.step(step, batches);
+    const parallel::StepResult result = trainer_.gradient(step, input, system_clock().now() - begin);
     timer_.add(Part::kForward, result.forward);
     timer_.add(Part::kBackward, result.backward);
     timer_.add(Part::kCommExposed, result.exposed);
@@ -181,8 +147,7 @@ class Run {
     note_peak(MemoryPhase::kBackward, result.backward_peak_bytes);
     facts_.memory.gradient_partials = std::max(facts_.memory.gradient_partials, result.partial_bytes);
 
-    const double rate = spec::learning_rate(recipe_.train, position(step, result.count));
-    update(result, rate);
+    const double rate = update(step, result);
     commit(step, input);
     const observe::StepTimes times = timer_.end_step();
     facts_.training += times.total;
@@ -190,20 +155,12 @@ class Run {
     if (report_) tell(step, result, rate, times);
   }
 
-  spec::RunPosition position(std::int64_t step, std::int64_t count) const {
-    return {step, plan_.samples_before(step), count, total_steps_, plan_.samples_before(total_steps_)};
-  }
-
-  void update(const parallel::StepResult& result, double rate) {
+  double update(std::int64_t step, const parallel::StepResult& result) {
     const auto span = timer_.measure(Part::kOptimizer);
-    params::GradientSums sums = result.gradient;
-    // As torch::nn::utils::clip_grad_norm_ does, a little below the limit.
-    if (recipe_.train.clip_norm > 0) {
-      sums.scale.clip = std::min(1.0, recipe_.train.clip_norm / (result.gradient_norm + 1e-6));
-    }
     params::reset_tensor_memory_peak();
-    optimizer_.update(sums, rate);
+    const double rate = trainer_.update(step, result);
     note_peak(MemoryPhase::kUpdate);
+    return rate;
   }
 
   void commit(std::int64_t step, const records::StepBatch& input) {
@@ -222,6 +179,7 @@ class Run {
 
   void tell(std::int64_t step, const parallel::StepResult& result, double rate, const observe::StepTimes& times) {
     report_->add_step({step, plan_.epoch_of(step), result.loss, rate, result.gradient_norm, result.count, times});
+    report_->add_own_work(result.own_work_ms);
     const TimePoint now = system_clock().now();
     if (now - last_progress_ < kProgressEvery && step + 1 < total_steps_) return;
     last_progress_ = now;
@@ -243,27 +201,65 @@ class Run {
 
   void validate(std::int64_t steps) {
     if (task_.validation().indexes.empty()) return;
-    const eval::ClassificationState state = evaluate_part("validation", steps, task_.validation());
+    const Evaluation found = evaluate_part("validation", steps, task_.validation());
+    // A threshold that is chosen on the test part would flatter it.
+    if (found.curve) threshold_ = found.curve->best_f1_threshold().value_or(threshold_);
     const std::string& metric = recipe_.train.target_metric;
-    if (metric == "accuracy") facts_.reached_target = state.confusion.accuracy() >= recipe_.train.target;
-    if (metric == "macro_f1") facts_.reached_target = state.confusion.macro_f1() >= recipe_.train.target;
-    if (metric == "loss") facts_.reached_target = state.loss.mean() <= recipe_.train.target;
+    if (metric == "accuracy") facts_.reached_target = found.state.confusion.accuracy() >= recipe_.train.target;
+    if (metric == "macro_f1") facts_.reached_target = found.state.confusion.macro_f1() >= recipe_.train.target;
+    if (metric == "loss") facts_.reached_target = found.state.loss.mean() <= recipe_.train.target;
   }
 
-  eval::ClassificationState evaluate_part(const std::string& name, std::int64_t steps, const EvaluationPart& part) {
+  void test(std::int64_t steps) {
+    const records::DataPart& part = task_.test();
+    const Evaluation found = evaluate_part("test", steps, part);
+    if (!report_) return;
+    write_predictions(services_.files, request_.directory + "/predictions.csv", part, found.outcomes);
+    for (const std::string& warning : found.warnings) services_.events.note("warning: test: " + warning);
+    for (const eval::SliceFinding& finding : found.slices.findings) {
+      services_.events.note("warning: test: " + finding.text());
+    }
+  }
+
+  Evaluation evaluate_part(const std::string& name, std::int64_t steps, const records::DataPart& part) {
     const TimePoint begin = system_clock().now();
     if (report_) services_.events.phase("evaluation");
     parallel_.load_merged_buffers();
-    const eval::ClassificationState state =
-        evaluate(*model_, task_, part, recipe_.train.evaluation_batch,
-                 params::to_scalar_type(parallel_.space().dtype()), group_);
+    Evaluation found = evaluate(trainer_.model(), part,
+                                {recipe_.train.evaluation_batch, trainer_.type(), recipe_.data.slices}, group_);
     facts_.evaluation += system_clock().now() - begin;
-    if (report_) {
-      report_->add_evaluation(name, steps, steps / plan_.steps_per_epoch(), state);
-      services_.events.note(fmt::format("{} after step {}: loss {:.4f}, accuracy {:.4f}, macro F1 {:.4f}", name, steps,
-                                        state.loss.mean(), state.confusion.accuracy(), state.confusion.macro_f1()));
+    if (!report_) return found;
+    const double own = found.curve ? found.curve->best_f1_threshold().value_or(threshold_) : threshold_;
+    const double threshold = name == "test" ? threshold_ : own;
+    report_->add_evaluation(name, steps, steps / plan_.steps_per_epoch(), found.to_json(threshold));
+    services_.events.note(fmt::format("{} after step {}: loss {:.4f}, accuracy {:.4f}, macro F1 {:.4f}{}", name, steps,
+                                      found.state.loss.mean(), found.state.confusion.accuracy(),
+                                      found.state.confusion.macro_f1(),
+                                      found.curve ? ranking_words(*found.curve, threshold) : ""));
+    return found;
+  }
+
+  static std::string ranking_words(const eval::RankedCurve& curve, double threshold) {
+    const auto area = [](std::optional<double> value) { return value ? fmt::format("{:.4f}", *value) : "undefined"; };
+    return fmt::format(", ROC AUC {}, PR AUC {}, F1 {:.4f} at threshold {:.3g}", area(curve.roc_auc()),
+                       area(curve.pr_auc()), curve.at(threshold).f1(), threshold);
+  }
+
+  // Which classes an epoch trains on, and which a part nearly lacks.
+  void tell_classes(std::int64_t epoch) {
+    if (!report_) return;
+    const std::vector<std::int64_t> counts = task_.class_counts(epoch);
+    report_->add_class_counts(epoch, task_.class_names(), counts);
+    if (epoch != plan_.epoch_of(first_step_)) return;
+    const records::DataPart validation = task_.validation();
+    const std::vector<std::string> names = task_.class_names();
+    std::vector<std::string> warnings = eval::part_warnings("training", counts, names);
+    if (!validation.indexes.empty()) {
+      const auto few = eval::part_warnings(
+          "validation", records::count_classes(*validation.dataset, validation.indexes), names);
+      warnings.insert(warnings.end(), few.begin(), few.end());
     }
-    return state;
+    for (const std::string& warning : warnings) services_.events.note("warning: " + warning);
   }
 
   void save(std::int64_t steps) {
@@ -275,9 +271,9 @@ class Run {
     meta.step = static_cast<std::uint64_t>(steps);
     meta.epoch = static_cast<std::uint64_t>(plan_.epoch_of(steps));
     meta.generation = static_cast<std::uint64_t>(generation_);
-    meta.replicas = static_cast<std::uint64_t>(replicas_);
+    meta.replicas = static_cast<std::uint64_t>(plan_.options().replicas);
     meta.recipe_digest = spec::recipe_digest(recipe_);
-    const std::vector<spec::Stateful*> parts{&parallel_, &optimizer_};
+    const std::vector<spec::Stateful*> parts = trainer_.state();
     elastic::save_checkpoint(services_.files, group_, checkpoints(), meta, parts,
                              static_cast<int>(recipe_.checkpoint.keep));
     facts_.checkpoint += system_clock().now() - begin;
@@ -290,16 +286,17 @@ class Run {
     if (!request_.timing_only) {
       if (recipe_.checkpoint.at_end && steps > first_step_) save(steps);
       if (!facts_.reached_target) validate(steps);
-      evaluate_part("test", steps, task_.test());
+      test(steps);
       ledger_->finish(steps);
       comm::barrier(group_);
       if (report_) ledger = check_ledger();
     }
     facts_.memory.parameters = static_cast<std::int64_t>(parallel_.space().values().nbytes());
     facts_.memory.gradients = parallel_.gradient_bytes();
-    facts_.memory.optimizer = optimizer_.state_bytes();
+    facts_.memory.optimizer = trainer_.optimizer().state_bytes();
     if (!report_) return;
     report_->finish(facts_, ledger);
+    for (const std::string& warning : report_->slow_rank_warnings()) services_.events.note("warning: " + warning);
     services_.events.summary();
   }
 
@@ -324,17 +321,16 @@ class Run {
   const RunServices& services_;
   const spec::Recipe& recipe_;
   comm::Group& group_;
-  const int replicas_;
   const PlantedFault fault_;
-  ImageTask task_;
-  const spec::SamplePlan plan_;
-  std::unique_ptr<params::Model> model_;
-  parallel::DataParallel parallel_;
-  params::Optimizer optimizer_;
+  Task task_;
+  Trainer trainer_;
+  const spec::SamplePlan& plan_;
+  parallel::DataParallel& parallel_;
   const std::int64_t total_steps_;
 
   std::int64_t first_step_ = 0;
   int generation_ = 1;
+  double threshold_ = 0.5;
   std::optional<records::LedgerWriter> ledger_;
   observe::StepTimer timer_;
   std::optional<RunReport> report_;

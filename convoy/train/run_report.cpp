@@ -1,5 +1,7 @@
 #include "convoy/train/run_report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "convoy/train/blas_facts.h"
@@ -67,14 +69,36 @@ void RunReport::add_step(const StepRow& row) {
   recent_ = recent_ == 0.0 ? rate : 0.9 * recent_ + 0.1 * rate;
 }
 
+void RunReport::add_own_work(std::span<const double> own_work_ms) {
+  if (!own_work_) own_work_.emplace(static_cast<int>(own_work_ms.size()));
+  own_work_->add_step(own_work_ms);
+}
+
+std::vector<std::string> RunReport::slow_rank_warnings() const {
+  std::vector<std::string> warnings;
+  if (!own_work_) return warnings;
+  for (const observe::SlowRank& slow : own_work_->slow()) {
+    warnings.push_back(fmt::format("rank {} is slow: its own work takes {:.1f} ms a step, the median rank's {:.1f} ms",
+                                   slow.rank, slow.own_work_ms, slow.median_ms));
+  }
+  return warnings;
+}
+
 double RunReport::recent_samples_per_s() const { return recent_; }
 
 void RunReport::add_evaluation(const std::string& part, std::int64_t step, std::int64_t epoch,
-                               const eval::ClassificationState& state) {
+                               const ordered_json& found) {
   ordered_json row = {{"part", part}, {"step", step}, {"epoch", epoch}};
-  row.update(state.to_json());
+  row.update(found);
   evaluations_.add(row);
-  quality_[part] = state.to_json();
+  quality_[part] = found;
+}
+
+void RunReport::add_class_counts(std::int64_t epoch, const std::vector<std::string>& names,
+                                 const std::vector<std::int64_t>& counts) {
+  ordered_json row = {{"part", "training"}, {"epoch", epoch}, {"classes", ordered_json::array()}};
+  for (std::size_t i = 0; i < counts.size(); ++i) row["classes"].push_back({{"class", names[i]}, {"drawn", counts[i]}});
+  evaluations_.add(row);
 }
 
 void RunReport::finish(const RunFacts& facts, const std::optional<ordered_json>& ledger) {
@@ -91,6 +115,7 @@ void RunReport::finish(const RunFacts& facts, const std::optional<ordered_json>&
   json["step_ms"] = {{"median", steps.median_ms}, {"p95", steps.p95_ms}, {"steps", steps.steps}};
   json["samples_per_s"] = median_s > 0 ? static_cast<double>(recipe_.train.global_batch) / median_s : 0.0;
   json["breakdown_ms"] = breakdown(steps);
+  json["slow_ranks"] = own_work_ ? own_work_->to_json()["slow"] : ordered_json::array();
   const auto test = quality_.find("test");
   const auto validation = quality_.find("validation");
   const auto& quality = test != quality_.end() ? test : validation;
@@ -100,6 +125,7 @@ void RunReport::finish(const RunFacts& facts, const std::optional<ordered_json>&
     json["validation"] = {{"loss", validation->second["loss"]},
                           {"accuracy", validation->second["accuracy"]},
                           {"macro_f1", validation->second["macro_f1"]}};
+    if (validation->second.contains("binary")) json["validation"]["binary"] = validation->second["binary"];
   }
   json["reached_target"] = facts.reached_target;
   json["peak_memory_bytes"] = memory(facts.memory);

@@ -5,12 +5,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "convoy/base/files.h"
-#include "convoy/eval/classification_state.h"
 #include "convoy/observe/memory_meter.h"
 #include "convoy/observe/metrics_log.h"
+#include "convoy/observe/slow_ranks.h"
 #include "convoy/observe/step_timer.h"
 #include "convoy/spec/recipe.h"
 
@@ -90,9 +92,16 @@ class RunReport {
 
   /// Adds a step.
   void add_step(const StepRow& row);
+  /// Adds each rank's own work in a step, see parallel::StepResult.
+  void add_own_work(std::span<const double> own_work_ms);
+  /// Returns one line for each rank that is slow by its own work.
+  std::vector<std::string> slow_rank_warnings() const;
   /// Adds an evaluation of a part ("validation", "test") after so many steps; the last test is the run's quality.
   void add_evaluation(const std::string& part, std::int64_t step, std::int64_t epoch,
-                      const eval::ClassificationState& state);
+                      const nlohmann::ordered_json& found);
+  /// Adds how many samples of each class an epoch draws, as the part "training" of the evaluations.
+  void add_class_counts(std::int64_t epoch, const std::vector<std::string>& names,
+                        const std::vector<std::int64_t>& counts);
   /// Returns the samples per second over the last steps.
   double recent_samples_per_s() const;
   /// Writes summary.json and memory.json; `ledger` is the check's result as JSON, if there was one.
@@ -105,6 +114,7 @@ class RunReport {
   observe::MetricsLog metrics_;
   observe::MetricsLog evaluations_;
   observe::StepStatistics statistics_;
+  std::optional<observe::SlowRanks> own_work_;
   std::map<std::string, nlohmann::ordered_json> quality_;
   double recent_ = 0.0;
 };

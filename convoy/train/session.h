@@ -15,6 +15,8 @@ struct SessionOptions {
   int threads = 1;
   /// The group of all ranks.
   comm::GroupOptions group;
+  /// How the ranks move bytes.
+  comm::TransportChoice transport;
   /// How long the start may wait for the other ranks.
   Duration start_limit = std::chrono::seconds(60);
 };
@@ -23,7 +25,8 @@ struct SessionOptions {
 /// Ownership:  owns store and group
 class Session {
  public:
-  /// Puts tensors into the shared arena, sets the compute threads, and joins the group of all ranks.
+  /// Puts tensors into the shared arena, sets the compute threads, makes TorchScript run every execution alike, and
+  /// joins the group of all ranks.
   /// Collective: all ranks
   /// Errors:     what comm::join_group throws
   explicit Session(const SessionOptions& options = {});

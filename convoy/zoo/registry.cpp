@@ -5,14 +5,16 @@
 #include "convoy/base/error.h"
 #include "convoy/base/text.h"
 #include "convoy/zoo/models.h"
+#include "convoy/zoo/resnet.h"
+#include "convoy/zoo/script_model.h"
 
 namespace convoy::zoo {
 namespace {
 
-template <typename M>
-ModelFactory factory_of() {
-  return [](const ModelRequest& request) {
-    auto module = std::make_shared<M>(request);
+template <typename M, typename... More>
+ModelFactory factory_of(More... more) {
+  return [more...](const ModelRequest& request) {
+    auto module = std::make_shared<M>(request, more...);
     if (request.recipe.dtype == "float64") module->to(torch::kFloat64);
     return params::make_classifier(module);
   };
@@ -21,6 +23,7 @@ ModelFactory factory_of() {
 }  // namespace
 
 std::unique_ptr<params::Model> Registry::make(const ModelRequest& request) const {
+  if (!request.recipe.script.empty()) return load_script(request);
   const auto found = factories_.find(request.recipe.name);
   if (found != factories_.end()) return found->second(request);
   const std::vector<std::string> known = names();
@@ -40,6 +43,7 @@ Registry reference_models() {
   registry.add("softmax", factory_of<SoftmaxRegressionImpl>());
   registry.add("mlp", factory_of<MlpImpl>());
   registry.add("cnn", factory_of<CnnImpl>());
+  registry.add("resnet20", factory_of<ResNetImpl>(3));
   return registry;
 }
 

@@ -42,7 +42,7 @@ class Registry {
       return params::make_classifier(module);
     });
   }
-  /// Builds a model.
+  /// Builds a model: the one in the recipe's `script` file where there is one, else the one of its name.
   /// Errors:     kInvalidArgument for an unknown name (lists the known ones) or a request that does not fit the model
   std::unique_ptr<params::Model> make(const ModelRequest& request) const;
   /// Returns the names, sorted.
@@ -52,7 +52,7 @@ class Registry {
   std::map<std::string, ModelFactory> factories_;
 };
 
-/// Returns the registry of the reference models: "softmax", "mlp", "cnn".
+/// Returns the registry of the reference models: "softmax", "mlp", "cnn", "resnet20".
 Registry reference_models();
 
 }  // namespace convoy::zoo

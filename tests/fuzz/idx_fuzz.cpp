@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "convoy/base/error.h"
-#include "convoy/records/idx.h"
+#include "convoy/records/images/idx.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

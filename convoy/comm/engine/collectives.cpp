@@ -6,6 +6,10 @@
 #include <utility>
 
 #include "convoy/comm/group.h"
+#include "convoy/spec/collectives/all_gather.h"
+#include "convoy/spec/collectives/barrier.h"
+#include "convoy/spec/collectives/ordered.h"
+#include "convoy/spec/collectives/rooted.h"
 
 namespace convoy::comm {
 namespace {

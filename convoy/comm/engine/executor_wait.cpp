@@ -97,7 +97,9 @@ void Executor::look_up() {
 void Executor::throw_if_aborted() const {
   const auto notice = transport_.abort_notice();
   if (!notice) return;
-  fail(ErrorCode::kAborted,
+  // A disagreement is everybody's error. Where the news of it overtakes the other rank's line on the board, this rank
+  // has not seen both sides, but the notice names them.
+  fail(notice->code == ErrorCode::kDesync ? ErrorCode::kDesync : ErrorCode::kAborted,
        fmt::format("{} was given up because rank {} failed first: {}", short_name(operation_, collective_.dtype),
                    notice->rank, notice->message),
        notice->rank);

@@ -1,75 +1,126 @@
-// Reads what the launcher says, and turns started ranks into a group.
+// Turns started ranks into a group.
 #include "convoy/comm/rendezvous/job.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <charconv>
-#include <cstdlib>
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
 
+#include "convoy/base/files.h"
+#include "convoy/base/log.h"
+#include "convoy/comm/gloo/gloo_transport.h"
 #include "convoy/comm/in_process_transport.h"
+#include "convoy/comm/meeting.h"
+#include "convoy/comm/peer_process.h"
+#include "convoy/comm/rendezvous/host_port.h"
+#include "convoy/comm/rendezvous/sockets.h"
 #include "convoy/comm/rendezvous/store_client.h"
+#include "convoy/comm/rendezvous/store_server.h"
 #include "convoy/comm/shared_memory_transport.h"
 
 namespace convoy::comm {
 namespace {
 
-std::optional<std::string> variable(const char* name) {
-  const char* const value = std::getenv(name);
-  if (value == nullptr) return std::nullopt;
-  return std::string(value);
+constexpr Duration kOthersLeave = std::chrono::seconds(30);
+constexpr Duration kOthersFail = std::chrono::seconds(2);
+constexpr Duration kLook = std::chrono::milliseconds(10);
+constexpr std::size_t kMostChunkBytes = std::size_t{16} << 20;
+
+// A store that this rank serves to the others; it is the last to leave.
+class ServedStore final : public Store {
+ public:
+  ServedStore(const std::string& token, const std::string& address) : server_(token, address) {}
+  ~ServedStore() override {
+    // Who fails does not wait for ranks that may be gone.
+    const Deadline deadline(system_clock(), std::uncaught_exceptions() > 0 ? kOthersFail : kOthersLeave);
+    while (server_.clients() > 0 && !deadline.expired()) system_clock().sleep_for(kLook);
+    if (server_.clients() > 0) log_warning("the store at {} ends before all ranks have left it", server_.address());
+  }
+  void set(const std::string& key, const std::string& value) override { server_.store().set(key, value); }
+  std::string get(const std::string& key, Duration limit) override { return server_.store().get(key, limit); }
+  std::optional<std::string> try_get(const std::string& key) override { return server_.store().try_get(key); }
+  std::int64_t add(const std::string& key, std::int64_t delta) override { return server_.store().add(key, delta); }
+  void remove(const std::string& key) override { server_.store().remove(key); }
+
+ private:
+  StoreServer server_;
+};
+
+std::string link_target(const char* path) {
+  std::array<char, 256> text{};
+  return ::readlink(path, text.data(), text.size() - 1) > 0 ? text.data() : "";
 }
 
-int number_of(const char* name, const std::string& text, int least) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < least) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("the environment variable {} is '{}': it must be a number from {} on", name, text, least));
+// What ranks must have in common to reach each other's memory: the booted kernel and the view of its processes.
+std::string memory_of_host() {
+  std::string boot;
+  try {
+    boot = local_files().read("/proc/sys/kernel/random/boot_id");
+  } catch (const Error&) {
+    // Then the name alone decides.
   }
-  return number;
+  return boot + link_target("/proc/self/ns/pid");
 }
 
-}  // namespace
-
-JobEnvironment read_job_environment() {
-  JobEnvironment job;
-  const auto rank = variable("RANK");
-  const auto world_size = variable("WORLD_SIZE");
-  if (rank.has_value() != world_size.has_value()) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("the environment variable {} is set and {} is not",
-                                                         rank ? "RANK" : "WORLD_SIZE", rank ? "WORLD_SIZE" : "RANK"));
+void check_one_host(Store& store, const Meeting& meeting) {
+  const Deadline deadline(system_clock(), meeting.limit);
+  const std::string own = host_name() + "\n" + memory_of_host();
+  const std::vector<std::string> all = meeting.exchange(store, "host", own, deadline);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] == all.front()) continue;
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("shared memory needs all ranks on one host, but rank 0 is on '{}' and rank {} on '{}': set "
+                    "comm.transport to \"gloo\"",
+                    all.front().substr(0, all.front().find('\n')), rank, all[rank].substr(0, all[rank].find('\n'))));
   }
-  if (rank) {
-    job.rank = number_of("RANK", *rank, 0);
-    job.world_size = number_of("WORLD_SIZE", *world_size, 1);
-    if (job.rank >= job.world_size) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("the environment variable RANK is {}, WORLD_SIZE only {}", job.rank, job.world_size));
-    }
-  }
-  const auto local_rank = variable("LOCAL_RANK");
-  job.local_rank = local_rank ? number_of("LOCAL_RANK", *local_rank, 0) : job.rank;
-  job.store_address = variable("CONVOY_STORE").value_or("");
-  job.token = variable("CONVOY_JOB_TOKEN").value_or("");
-  if (job.world_size > 1 && job.store_address.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("the environment variable CONVOY_STORE is not set in a job of {} ranks", job.world_size));
-  }
-  return job;
 }
 
-std::unique_ptr<Store> connect_store(const JobEnvironment& job, Duration limit) {
-  if (job.store_address.empty() && job.world_size == 1) return std::make_unique<MemoryStore>();
-  return std::make_unique<StoreClient>(job.store_address, job.token, limit);
-}
-
-std::unique_ptr<Group> join_group(const JobEnvironment& job, Store& store, const GroupOptions& options) {
-  if (job.world_size == 1) return make_group(std::move(make_in_process_transports(1).front()), options);
+std::unique_ptr<Transport> make_shared_memory(const JobEnvironment& job, Store& store, const GroupOptions& options) {
+  // A unix-domain socket has brought them together already, so they are on one host.
+  if (job.store_address.starts_with(kTcpPrefix)) {
+    check_one_host(store, Meeting{options.name, options.generation, job.rank, job.world_size, options.timeout});
+  }
   SharedMemoryOptions shared;
   shared.group = options.name;
   shared.generation = options.generation;
   shared.limit = options.timeout;
-  return make_group(make_shared_memory_transport(store, job.rank, job.world_size, shared), options);
+  return make_shared_memory_transport(store, job.rank, job.world_size, shared);
+}
+
+std::unique_ptr<Transport> make_gloo(const JobEnvironment& job, Store& store, const GroupOptions& options,
+                                     const std::vector<std::string>& interfaces) {
+  GlooOptions gloo;
+  gloo.group = options.name;
+  gloo.generation = options.generation;
+  gloo.limit = options.timeout;
+  gloo.interfaces = interfaces;
+  if (interfaces.empty() && job.store_address.starts_with(kTcpPrefix)) {
+    const HostPort place = HostPort::parse(std::string_view(job.store_address).substr(kTcpPrefix.size()));
+    gloo.interfaces.push_back(local_address_towards(place.host));
+  }
+  gloo.chunk_bytes = std::min(std::max<std::size_t>(static_cast<std::size_t>(options.chunk_bytes), 8), kMostChunkBytes);
+  return make_gloo_transport(store, job.rank, job.world_size, gloo);
+}
+
+}  // namespace
+
+std::unique_ptr<Store> connect_store(const JobEnvironment& job, Duration limit) {
+  if (job.store_address.empty() && job.world_size == 1) return std::make_unique<MemoryStore>();
+  if (job.serves_store) return std::make_unique<ServedStore>(job.token, job.store_address);
+  return std::make_unique<StoreClient>(job.store_address, job.token, limit);
+}
+
+std::unique_ptr<Group> join_group(const JobEnvironment& job, Store& store, const GroupOptions& options,
+                                  const TransportChoice& transport) {
+  if (job.world_size == 1) return make_group(std::move(make_in_process_transports(1).front()), options);
+  if (transport.name == "shared_memory") return make_group(make_shared_memory(job, store, options), options);
+  if (transport.name == "gloo") return make_group(make_gloo(job, store, options, transport.interfaces), options);
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("there is no transport '{}': there are shared_memory and gloo", transport.name));
 }
 
 }  // namespace convoy::comm

@@ -3,63 +3,35 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include "convoy/base/text.h"
+#include "convoy/comm/rendezvous/sockets.h"
 
 namespace convoy::comm {
 namespace {
 
 constexpr Duration kCallLimit = std::chrono::seconds(10);
 constexpr Duration kRetry = std::chrono::milliseconds(20);
-constexpr std::string_view kPrefix = "unix:@";
+// How long each address of a name gets; doubled in each round.
+constexpr Duration kFirstPatience = std::chrono::milliseconds(700);
 
 }  // namespace
-
-socklen_t socket_name(const std::string& address, sockaddr_un& name) {
-  const std::size_t length = address.size() - std::min(address.size(), kPrefix.size());
-  if (!address.starts_with(kPrefix) || length == 0 || length + 1 > sizeof(name.sun_path)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("'{}' is no address of a store: one looks like unix:@name", address));
-  }
-  name.sun_family = AF_UNIX;
-  name.sun_path[0] = '\0';
-  std::memcpy(name.sun_path + 1, address.data() + kPrefix.size(), length);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-}
 
 // One stream to the server.
 class StoreClient::Connection {
  public:
-  explicit Connection(std::string address) : address_(std::move(address)) {
-    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (socket_ < 0) throw Error(ErrorCode::kIo, fmt::format("no socket for {}: {}", address_, std::strerror(errno)));
-  }
-  ~Connection() { ::close(socket_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
-  // Returns whether somebody listens.
-  bool open() {
-    sockaddr_un name{};
-    const socklen_t length = socket_name(address_, name);
-    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&name), length) == 0) return true;
-    if (errno == ECONNREFUSED || errno == EAGAIN || errno == EINTR) return false;
-    throw Error(ErrorCode::kPeerLost,
-                fmt::format("cannot connect to the store at {}: {}", address_, std::strerror(errno)));
-  }
+  Connection(std::string address, Descriptor socket) : address_(std::move(address)), socket_(std::move(socket)) {}
 
   // Returns the answer; nothing when the deadline is over first.
   std::optional<StoreReply> exchange(const StoreRequest& request, const Deadline& deadline) {
     const std::string frame = encode(request);
     for (std::size_t done = 0; done < frame.size();) {
-      const ssize_t sent = ::send(socket_, frame.data() + done, frame.size() - done, MSG_NOSIGNAL);
+      const ssize_t sent = ::send(socket_.get(), frame.data() + done, frame.size() - done, MSG_NOSIGNAL);
       if (sent > 0) done += static_cast<std::size_t>(sent);
       if (sent < 0 && errno != EAGAIN && errno != EINTR) lost();
       if (sent < 0 && !wait(POLLOUT, deadline)) return std::nullopt;
@@ -73,7 +45,7 @@ class StoreClient::Connection {
       }
       if (!wait(POLLIN, deadline)) return std::nullopt;
       std::array<char, 16384> buffer;
-      const ssize_t got = ::recv(socket_, buffer.data(), buffer.size(), 0);
+      const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
       if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) lost();
       if (got > 0) received_.append(buffer.data(), static_cast<std::size_t>(got));
     }
@@ -81,7 +53,7 @@ class StoreClient::Connection {
 
  private:
   bool wait(short events, const Deadline& deadline) {
-    pollfd event{socket_, events, 0};
+    pollfd event{socket_.get(), events, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.remaining()).count();
     const int ready = ::poll(&event, 1, static_cast<int>(std::min<std::int64_t>(left, 1000)));
     return ready > 0 || !deadline.expired();
@@ -91,7 +63,7 @@ class StoreClient::Connection {
   }
 
   const std::string address_;
-  int socket_ = -1;
+  const Descriptor socket_;
   std::string received_;
 };
 
@@ -105,26 +77,50 @@ StoreClient::StoreClient(const std::string& address, const std::string& token, D
 StoreClient::~StoreClient() = default;
 
 std::unique_ptr<StoreClient::Connection> StoreClient::connect(const Deadline& deadline, bool wait_for_listener) const {
-  auto connection = std::make_unique<Connection>(address_);
-  while (!connection->open()) {
-    if (!wait_for_listener) throw Error(ErrorCode::kPeerLost, fmt::format("the store at {} is gone", address_));
+  std::string why;
+  for (Duration patience = kFirstPatience;; patience *= 2) {
+    Descriptor socket = try_connect(address_, std::min(patience, deadline.remaining()), why);
+    if (socket.get() >= 0) {
+      try {
+        auto connection = std::make_unique<Connection>(address_, std::move(socket));
+        greet(*connection, deadline);
+        return connection;
+      } catch (const Error& error) {
+        // A server that has no room for so many who greet at once closes a connection: it is worth another try.
+        if (error.code() != ErrorCode::kPeerLost || !wait_for_listener) throw;
+        why = error.message();
+      }
+    } else if (!wait_for_listener) {
+      throw Error(ErrorCode::kPeerLost, fmt::format("the store at {} is gone", address_));
+    }
     if (deadline.expired()) {
-      throw Error(ErrorCode::kTimeout,
-                  fmt::format("no store listens at {} (tried for {})", address_, format_duration(deadline.limit())));
+      throw Error(ErrorCode::kTimeout, fmt::format("no store listens at {} (tried for {}; {})", address_,
+                                                   format_duration(deadline.limit()), why));
     }
     system_clock().sleep_for(std::min(kRetry, deadline.remaining()));
   }
-  StoreRequest hello;
-  hello.key = token_;
-  const auto reply = connection->exchange(hello, deadline);
-  if (!reply) {
-    throw Error(ErrorCode::kTimeout,
-                fmt::format("the store at {} does not answer within {}", address_, format_duration(deadline.limit())));
-  }
-  if (reply->status != StoreStatus::kOk) {
+}
+
+// Shows that this side knows the token, and believes the other side only when it shows the same.
+void StoreClient::greet(Connection& connection, const Deadline& deadline) const {
+  const auto ask = [&](StoreVerb verb, const std::string& text) {
+    auto reply = connection.exchange(StoreRequest{verb, text, "", 0}, deadline);
+    if (!reply) {
+      throw Error(ErrorCode::kTimeout, fmt::format("the store at {} does not answer within {}", address_,
+                                                   format_duration(deadline.limit())));
+    }
+    return *std::move(reply);
+  };
+  const std::string nonce = make_nonce();
+  const std::string server_nonce = ask(StoreVerb::kHello, nonce).text;
+  const StoreReply welcome = ask(StoreVerb::kProof, proof_of(StoreSide::kClient, token_, nonce, server_nonce));
+  if (welcome.status != StoreStatus::kOk) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("the store at {} refuses the job token", address_));
   }
-  return connection;
+  if (!equal_in_constant_time(welcome.text, proof_of(StoreSide::kServer, token_, nonce, server_nonce))) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("who listens at {} does not know the job token: it is another job's store", address_));
+  }
 }
 
 StoreReply StoreClient::call(StoreVerb verb, const std::string& key, const std::string& value, std::int64_t number,

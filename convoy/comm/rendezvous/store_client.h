@@ -1,9 +1,6 @@
 // The store client: a Store on the other side of a socket.
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,16 +10,13 @@
 
 namespace convoy::comm {
 
-/// Fills in the socket name of an address "unix:@name" and returns its length.
-/// Errors:     kInvalidArgument naming the address
-socklen_t socket_name(const std::string& address, sockaddr_un& name);
-
 /// Talks to a StoreServer. Each thread that is inside a call has a connection to itself; idle ones are kept for the
 /// next.
 /// Threads:    any
 class StoreClient final : public Store {
  public:
-  /// Connects, trying again until the limit while nobody listens.
+  /// Connects to "unix:@name" or "tcp://host:port", trying again until the limit while nobody listens. Of a name with
+  /// several addresses all are tried.
   /// Errors:     kInvalidArgument for an address of another form or a wrong token; kTimeout when nobody listens;
   ///             kPeerLost when the server goes away. All name the address
   StoreClient(const std::string& address, const std::string& token, Duration limit);
@@ -38,6 +32,7 @@ class StoreClient final : public Store {
   class Connection;
 
   std::unique_ptr<Connection> connect(const Deadline& deadline, bool wait_for_listener) const;
+  void greet(Connection& connection, const Deadline& deadline) const;
   StoreReply call(StoreVerb verb, const std::string& key, const std::string& value, std::int64_t number,
                   Duration limit);
 

@@ -1,7 +1,6 @@
-// One thread, one poll loop: accepts, reads frames, answers, and answers waiting gets once their key is set.
+// One thread, one poll loop: accepts, reads, answers, and answers waiting gets once their key is set.
 #include "convoy/comm/rendezvous/store_server.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
@@ -10,65 +9,40 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <list>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "convoy/base/log.h"
-#include "convoy/comm/rendezvous/store_client.h"
-#include "convoy/comm/rendezvous/store_wire.h"
+#include "convoy/comm/rendezvous/sockets.h"
+#include "convoy/comm/rendezvous/store_session.h"
 
 namespace convoy::comm {
 namespace {
 
 constexpr std::size_t kMostConnections = 4096;
+// Connections that have not shown the token yet.
+constexpr std::ptrdiff_t kMostStrangers = 256;
 constexpr std::size_t kMostUnsent = std::size_t{8} << 20;
 constexpr Duration kHelloLimit = std::chrono::seconds(5);
 // How soon a value that the serving process itself sets reaches waiting clients.
 constexpr int kTickMs = 50;
 
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-
- private:
-  const int number_;
-};
-
 struct Connection {
-  explicit Connection(int number) : socket(number), opened(system_clock().now()) {}
+  Connection(Descriptor accepted, Store& store, const std::string& token)
+      : socket(std::move(accepted)), opened(system_clock().now()), session(store, token) {}
   Descriptor socket;
   TimePoint opened;
-  bool let_in = false;
-  bool closing = false;  // close once everything is sent
+  StoreSession session;
   bool closed = false;
-  std::string received;
-  std::string unsent;
-  std::optional<std::string> wanted;  // the key of a get that is not answered
 };
 
-int listen_on(const std::string& address) {
-  const int number = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  sockaddr_un name{};
-  const socklen_t length = socket_name(address, name);
-  if (number >= 0 && ::bind(number, reinterpret_cast<const sockaddr*>(&name), length) == 0 &&
-      ::listen(number, SOMAXCONN) == 0) {
-    return number;
-  }
-  const int reason = errno;
-  if (number >= 0) ::close(number);
-  throw Error(ErrorCode::kIo, fmt::format("the store cannot listen on {}: {}", address, std::strerror(reason)));
-}
+std::string random_address() { return fmt::format("unix:@convoy-{}-{}", ::getpid(), make_job_token().substr(0, 16)); }
 
 bool same_user(int socket) {
   ucred peer{};
@@ -89,10 +63,9 @@ std::string make_job_token() {
 }
 
 struct StoreServer::Server {
-  explicit Server(const std::string& chosen_token)
+  Server(const std::string& chosen_token, const std::string& where)
       : token(chosen_token.empty() ? make_job_token() : chosen_token),
-        address(fmt::format("unix:@convoy-{}-{}", ::getpid(), make_job_token().substr(0, 16))),
-        listener(listen_on(address)),
+        listeners(listen_at(where.empty() ? random_address() : where)),
         stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         thread([this] { run(); }) {}
   ~Server() {
@@ -103,21 +76,18 @@ struct StoreServer::Server {
   }
 
   void run();
-  void accept_all();
+  void accept_all(int listener);
+  void drop_oldest_stranger();
   void serve(Connection& connection, short events);
   void read_from(Connection& connection);
   void send_to(Connection& connection);
-  void handle(Connection& connection, const std::string& body);
-  StoreReply answer(const StoreRequest& request);
-  void reply(Connection& connection, const StoreReply& reply) { connection.unsent += encode(reply); }
   void answer_waiting();
   void drop_closed();
 
   const std::string token;
-  const std::string address;
+  const Listeners listeners;
   MemoryStore store;
-  Descriptor listener;
-  Descriptor stop;
+  const Descriptor stop;
   std::atomic<bool> stopping{false};
   std::atomic<int> clients{0};
   std::list<Connection> connections;  // the thread's alone
@@ -128,33 +98,45 @@ void StoreServer::Server::run() {
   ::pthread_setname_np(::pthread_self(), "convoy-store");
   std::vector<pollfd> events;
   while (!stopping) {
-    events.assign({pollfd{stop.get(), POLLIN, 0}, pollfd{listener.get(), POLLIN, 0}});
+    events.assign({pollfd{stop.get(), POLLIN, 0}});
+    for (const Descriptor& socket : listeners.sockets) events.push_back(pollfd{socket.get(), POLLIN, 0});
     bool waiting = false;
-    for (const Connection& connection : connections) {
-      const short wanted = static_cast<short>(POLLIN | (connection.unsent.empty() ? 0 : POLLOUT));
+    for (Connection& connection : connections) {
+      const short wanted = static_cast<short>(POLLIN | (connection.session.unsent().empty() ? 0 : POLLOUT));
       events.push_back(pollfd{connection.socket.get(), wanted, 0});
-      waiting = waiting || connection.wanted || !connection.let_in;
+      waiting = waiting || connection.session.waiting() || !connection.session.let_in();
     }
     ::poll(events.data(), events.size(), waiting ? kTickMs : 1000);
-    std::size_t at = 2;
+    std::size_t at = 1 + listeners.sockets.size();
     for (Connection& connection : connections) serve(connection, events[at++].revents);
-    if ((events[1].revents & POLLIN) != 0) accept_all();
+    for (std::size_t i = 0; i < listeners.sockets.size(); ++i) {
+      if ((events[1 + i].revents & POLLIN) != 0) accept_all(listeners.sockets[i].get());
+    }
     answer_waiting();
     drop_closed();
+    clients = static_cast<int>(std::count_if(connections.begin(), connections.end(),
+                                             [](const Connection& one) { return one.session.let_in(); }));
   }
   connections.clear();
 }
 
-void StoreServer::Server::accept_all() {
+void StoreServer::Server::accept_all(int listener) {
   while (true) {
-    const int number = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (number < 0) return;
-    if (connections.size() >= kMostConnections || !same_user(number)) {
-      ::close(number);
-      continue;
-    }
-    connections.emplace_back(number);
+    Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.get() < 0) return;
+    if (connections.size() >= kMostConnections || (listeners.local && !same_user(socket.get()))) continue;
+    drop_oldest_stranger();
+    if (!listeners.local) tune_stream(socket.get());
+    connections.emplace_back(std::move(socket), store, token);
   }
+}
+
+// Strangers who say nothing must not keep ranks out: of too many, the oldest goes. A rank that is pushed out so tries
+// again.
+void StoreServer::Server::drop_oldest_stranger() {
+  const auto stranger = [](const Connection& one) { return !one.closed && !one.session.let_in(); };
+  if (std::count_if(connections.begin(), connections.end(), stranger) < kMostStrangers) return;
+  std::find_if(connections.begin(), connections.end(), stranger)->closed = true;
 }
 
 void StoreServer::Server::serve(Connection& connection, short events) {
@@ -165,7 +147,7 @@ void StoreServer::Server::serve(Connection& connection, short events) {
     log_debug("the store closes a connection: {}", error.what());
     connection.closed = true;
   }
-  if (!connection.let_in && system_clock().now() - connection.opened > kHelloLimit) connection.closed = true;
+  if (!connection.session.let_in() && system_clock().now() - connection.opened > kHelloLimit) connection.closed = true;
 }
 
 void StoreServer::Server::read_from(Connection& connection) {
@@ -175,96 +157,38 @@ void StoreServer::Server::read_from(Connection& connection) {
     connection.closed = true;
     return;
   }
-  if (got > 0) connection.received.append(buffer.data(), static_cast<std::size_t>(got));
-  while (!connection.closed && !connection.closing) {
-    const auto body = take_frame(connection.received, connection.let_in ? kMaxFrameBytes : kMaxHelloBytes);
-    if (!body) return;
-    handle(connection, *body);
-  }
-}
-
-void StoreServer::Server::handle(Connection& connection, const std::string& body) {
-  const auto request = decode_request(body);
-  // A client has one open request: another one before the answer is as malformed as bytes that say nothing.
-  if (!request || connection.wanted || (request->verb == StoreVerb::kHello) == connection.let_in) {
-    connection.closed = true;
-    return;
-  }
-  if (request->verb == StoreVerb::kHello) {
-    StoreReply hello;
-    connection.let_in = equal_in_constant_time(request->key, token);
-    connection.closing = !connection.let_in;
-    hello.status = connection.let_in ? StoreStatus::kOk : StoreStatus::kRefused;
-    if (connection.let_in) ++clients;
-    return reply(connection, hello);
-  }
-  if (request->verb == StoreVerb::kGet) {
-    connection.wanted = request->key;
-    return;
-  }
-  reply(connection, answer(*request));
-}
-
-StoreReply StoreServer::Server::answer(const StoreRequest& request) {
-  StoreReply reply;
-  try {
-    switch (request.verb) {
-      case StoreVerb::kSet: store.set(request.key, request.value); break;
-      case StoreVerb::kAdd: reply.number = store.add(request.key, request.number); break;
-      case StoreVerb::kRemove: store.remove(request.key); break;
-      case StoreVerb::kTryGet: {
-        const auto value = store.try_get(request.key);
-        reply.status = value ? StoreStatus::kOk : StoreStatus::kAbsent;
-        reply.text = value.value_or("");
-        break;
-      }
-      case StoreVerb::kHello:
-      case StoreVerb::kGet: reply.status = StoreStatus::kRefused; break;
-    }
-  } catch (const Error& error) {
-    reply.status = StoreStatus::kFailed;
-    reply.code = error.code();
-    reply.text = error.message();
-  }
-  return reply;
+  if (got > 0) connection.session.feed(std::string_view(buffer.data(), static_cast<std::size_t>(got)));
 }
 
 void StoreServer::Server::answer_waiting() {
   for (Connection& connection : connections) {
-    if (!connection.wanted || connection.closed) continue;
-    auto value = store.try_get(*connection.wanted);
-    if (!value) continue;
-    StoreReply found;
-    found.text = std::move(*value);
-    connection.wanted.reset();
-    reply(connection, found);
+    if (connection.closed || !connection.session.waiting()) continue;
+    connection.session.answer_waiting();
     serve(connection, 0);
   }
 }
 
 void StoreServer::Server::send_to(Connection& connection) {
-  while (!connection.unsent.empty()) {
-    const ssize_t sent = ::send(connection.socket.get(), connection.unsent.data(), connection.unsent.size(),
-                                MSG_NOSIGNAL | MSG_DONTWAIT);
+  std::string& unsent = connection.session.unsent();
+  while (!unsent.empty()) {
+    const ssize_t sent = ::send(connection.socket.get(), unsent.data(), unsent.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent <= 0) {
-      connection.closed = connection.unsent.size() > kMostUnsent || (errno != EAGAIN && errno != EINTR);
+      connection.closed = unsent.size() > kMostUnsent || (errno != EAGAIN && errno != EINTR);
       return;
     }
-    connection.unsent.erase(0, static_cast<std::size_t>(sent));
+    unsent.erase(0, static_cast<std::size_t>(sent));
   }
-  if (connection.closing) connection.closed = true;
+  if (connection.session.closed()) connection.closed = true;
 }
 
 void StoreServer::Server::drop_closed() {
-  connections.remove_if([this](const Connection& connection) {
-    if (connection.closed && connection.let_in) --clients;
-    return connection.closed;
-  });
+  connections.remove_if([](const Connection& connection) { return connection.closed; });
 }
 
-StoreServer::StoreServer(const std::string& token) : server_(std::make_unique<Server>(token)) {}
+StoreServer::StoreServer(const std::string& token, const std::string& where)
+    : server_(std::make_unique<Server>(token, where)) {}
 StoreServer::~StoreServer() = default;
-const std::string& StoreServer::address() const { return server_->address; }
+const std::string& StoreServer::address() const { return server_->listeners.address; }
 const std::string& StoreServer::token() const { return server_->token; }
 Store& StoreServer::store() { return server_->store; }
 int StoreServer::clients() const { return server_->clients; }

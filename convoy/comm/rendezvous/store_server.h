@@ -1,4 +1,4 @@
-// The store server: the dictionary of a job on one host, behind a socket that only holders of its token may use.
+// The store server: the dictionary of a job, behind a socket that only holders of its token may use.
 #pragma once
 
 #include <memory>
@@ -11,20 +11,22 @@ namespace convoy::comm {
 /// Returns 128 random bits from the kernel as 32 hexadecimal digits: a job's token.
 std::string make_job_token();
 
-/// Serves a store on an abstract unix-domain socket (nothing in the file system) from one thread. A wrong token,
-/// another user or malformed bytes close that connection and change nothing else.
+/// Serves a store from one thread, on an abstract unix-domain socket (nothing in the file system) or over TCP. A wrong
+/// token, another user (on a unix-domain socket), malformed bytes or silence before the token is shown close that
+/// connection and change nothing else.
 /// Threads:    any
 /// Ownership:  destroying it ends all waits of its clients at once (kPeerLost)
 class StoreServer {
  public:
-  /// Listens under a random name; an empty token takes a new one.
-  /// Errors:     kIo when there is no socket to be had
-  explicit StoreServer(const std::string& token = "");
+  /// Listens at `where`: "tcp://HOST:PORT" (port 0 takes any free one; only that host's addresses), "unix:@NAME", or ""
+  /// for a unix-domain socket with a random name. An empty token takes a new one.
+  /// Errors:     kIo naming address and port when it cannot listen there
+  explicit StoreServer(const std::string& token = "", const std::string& where = "");
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
 
-  /// Returns where clients connect, for CONVOY_STORE: "unix:@name".
+  /// Returns where clients connect, for CONVOY_STORE: "unix:@name", "tcp://127.0.0.1:29500".
   const std::string& address() const;
   /// Returns what clients must know, for CONVOY_JOB_TOKEN.
   const std::string& token() const;

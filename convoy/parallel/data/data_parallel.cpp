@@ -22,26 +22,48 @@ int rank_of_replica(const spec::OrderedLayout& layout, int replica) {
   return rank;
 }
 
+// At most so many parameters are named in an error.
+constexpr std::size_t kNamedParameters = 8;
+
 double seconds_now() { return to_seconds(system_clock().now().time_since_epoch()); }
 
 }  // namespace
 
 // What ranks tell each other at the end of a step: one vector of doubles in which every element has one rank that fills
-// it (others leave 0), so that a sum is exact whatever its order.
+// it (others leave 0) or is a small count, so that a sum is exact whatever its order.
 struct DataParallel::Status {
-  Status(std::size_t replicas, std::size_t ranks, std::size_t slots) : values(2 * replicas + ranks + slots, 0.0) {
-    const std::span<double> all(values);
-    losses = all.subspan(0, replicas);
-    counts = all.subspan(replicas, replicas);
-    arrivals = all.subspan(2 * replicas, ranks);
-    used = all.subspan(2 * replicas + ranks, slots);
+  Status(std::size_t replicas, std::size_t ranks, std::size_t slots) : values(2 * (replicas + ranks + slots), 0.0) {
+    std::span<double> rest(values);
+    const auto take = [&rest](std::size_t size) {
+      const std::span<double> part = rest.first(size);
+      rest = rest.subspan(size);
+      return part;
+    };
+    losses = take(replicas);
+    counts = take(replicas);
+    arrivals = take(ranks);
+    own_work_ms = take(ranks);
+    uses = take(slots);
+    omissions = take(slots);
   }
   std::vector<double> values;
   std::span<double> losses;
   std::span<double> counts;
   std::span<double> arrivals;
-  std::span<double> used;
+  std::span<double> own_work_ms;
+  // For each parameter, how many replicas used it; and how many had samples but did not.
+  std::span<double> uses;
+  std::span<double> omissions;
+  // This rank's share of the omissions, as (replica, slot).
+  std::vector<std::pair<int, std::size_t>> omitted_here;
 };
+
+UnusedParameters to_unused_parameters(const std::string& word) {
+  if (word == "allow") return UnusedParameters::kAllow;
+  if (word == "refuse") return UnusedParameters::kRefuse;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("unknown word for unused parameters '{}': allow or refuse", word));
+}
 
 DataParallel::DataParallel(params::Model& model, comm::Group& group, const DataParallelOptions& options)
     : model_(model),
@@ -60,7 +82,8 @@ void DataParallel::equalise() {
   // Names and shapes first: exchanging the values of different models would mix them up.
   Hasher hasher;
   for (const params::ParameterSlot& slot : space_.slots()) {
-    hasher.update(fmt::format("{} [{}] {};", slot.name, fmt::join(slot.shape, ","), to_string(space_.dtype())));
+    hasher.update(fmt::format("{} [{}] {};", slot.name, fmt::join(slot.tensor.sizes(), ","),
+                              torch::toString(slot.tensor.scalar_type())));
   }
   for (const params::NamedTensor& buffer : model_.buffers()) {
     hasher.update(fmt::format("{} [{}] {};", buffer.name, fmt::join(buffer.tensor.sizes(), ","),
@@ -75,6 +98,7 @@ void DataParallel::equalise() {
                 fmt::format("ranks have different models: rank {} has {} parameters from '{}' to '{}'", group_.rank(),
                             space_.slots().size(), space_.slots().front().name, space_.slots().back().name));
   }
+  space_.reclaim();
   const torch::Tensor& values = space_.values();
   comm::broadcast_async(group_,
                         comm::Buffer({comm::Extent{static_cast<std::byte*>(values.data_ptr()), values.numel()}}), 0,
@@ -122,12 +146,21 @@ void DataParallel::run_replica(std::int64_t step, int replica, const std::vector
     result.backward_peak_bytes = std::max(result.backward_peak_bytes, params::tensor_memory().peak_bytes);
   }
   hooks_.end_replica();
+  for (std::size_t slot = 0; slot < status.uses.size(); ++slot) {
+    if (exchange_.taken(slot)) {
+      status.uses[slot] += 1;
+    } else if (hooks_.active(slot) && last < micro_batches.size()) {
+      status.omissions[slot] += 1;
+      status.omitted_here.emplace_back(replica, slot);
+    }
+  }
   exchange_.end_replica();
   buffers_.store(replica);
 }
 
-StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<params::Batch>> batches) {
+StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<params::Batch>> batches, Duration input) {
   CONVOY_CHECK(static_cast<int>(batches.size()) == range_.size(), "one list of micro-batches for each replica");
+  space_.check_in_place();
   StepResult result;
   Status status(static_cast<std::size_t>(options_.replicas), static_cast<std::size_t>(group_.size()),
                 space_.slots().size());
@@ -141,9 +174,8 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   exchange_.finish_launching();
 
   const double arrived = seconds_now();
-  const std::vector<bool>& used = exchange_.used_here();
-  for (std::size_t slot = 0; slot < used.size(); ++slot) status.used[slot] = used[slot] ? 1.0 : 0.0;
   status.arrivals[static_cast<std::size_t>(group_.rank())] = arrived;
+  status.own_work_ms[static_cast<std::size_t>(group_.rank())] = to_ms(input + result.forward + result.backward);
   const comm::Buffer shared{std::span<double>(status.values)};
   exchange_.follow_with(comm::all_reduce_async(group_, shared, shared, DType::kFloat64));
   exchange_.wait();
@@ -154,6 +186,7 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
     throw Error(ErrorCode::kFailed, fmt::format("the loss is not finite ({}) in step {}: replica {} on rank {}", loss,
                                                 step, replica, rank_of_replica(layout_, replica)));
   }
+  if (options_.unused == UnusedParameters::kRefuse) check_unused(step, status);
   const double count = spec::tree_sum(status.counts);
   if (count <= 0) throw Error(ErrorCode::kFailed, fmt::format("no sample counted in step {}", step));
   result.gradient_norm = exchange_norm(count);
@@ -165,7 +198,8 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   result.loss = spec::tree_sum(status.losses) / count;
   result.gradient.flat = exchange_.sums();
   result.gradient.scale.count = count;
-  for (const double uses : status.used) result.gradient.used.push_back(uses > 0);
+  for (const double uses : status.uses) result.gradient.used.push_back(uses > 0);
+  result.own_work_ms.assign(status.own_work_ms.begin(), status.own_work_ms.end());
   result.partial_bytes = exchange_.partial_bytes();
   result.exposed = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds_now() - arrived));
   const double slowest = *std::max_element(status.arrivals.begin(), status.arrivals.end());
@@ -184,6 +218,36 @@ double DataParallel::exchange_norm(double count) {
   const comm::Buffer shared{std::span<double>(blocks)};
   comm::all_reduce_async(group_, shared, shared, DType::kFloat64).wait();
   return std::sqrt(spec::tree_sum(blocks)) / count;
+}
+
+void DataParallel::check_unused(std::int64_t step, const Status& status) {
+  // Every rank sees the same counts, so either all ranks go on or all of them tell each other who left out what.
+  std::vector<std::size_t> unused;
+  for (std::size_t slot = 0; slot < status.omissions.size() && unused.size() < kNamedParameters; ++slot) {
+    if (status.omissions[slot] > 0) unused.push_back(slot);
+  }
+  if (unused.empty()) return;
+  const auto replicas = static_cast<std::size_t>(options_.replicas);
+  std::vector<double> omitted(unused.size() * replicas, 0.0);
+  for (const auto& [replica, slot] : status.omitted_here) {
+    const auto at = std::find(unused.begin(), unused.end(), slot);
+    if (at == unused.end()) continue;
+    omitted[static_cast<std::size_t>(at - unused.begin()) * replicas + static_cast<std::size_t>(replica)] = 1.0;
+  }
+  const comm::Buffer shared{std::span<double>(omitted)};
+  comm::all_reduce_async(group_, shared, shared, DType::kFloat64).wait();
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < unused.size(); ++i) {
+    std::vector<std::string> places;
+    for (std::size_t replica = 0; replica < replicas; ++replica) {
+      if (omitted[i * replicas + replica] == 0.0) continue;
+      const int number = static_cast<int>(replica);
+      places.push_back(fmt::format("replica {} on rank {}", number, rank_of_replica(layout_, number)));
+    }
+    names.push_back(fmt::format("'{}' by {}", space_.slots()[unused[i]].name, fmt::join(places, " and ")));
+  }
+  throw Error(ErrorCode::kFailed, fmt::format("parameters that ask for a gradient are not used in step {}: {}", step,
+                                              fmt::join(names, ", ")));
 }
 
 void DataParallel::fail_gradient(std::int64_t step) {

@@ -22,6 +22,14 @@
 
 namespace convoy::parallel {
 
+/// What happens when a replica that has samples leaves out a parameter that asks for a gradient: kAllow counts it as
+/// zero for that replica, kRefuse fails the step.
+enum class UnusedParameters { kAllow, kRefuse };
+
+/// Returns what a recipe's word says.
+/// Errors:     kInvalidArgument for an unknown word
+UnusedParameters to_unused_parameters(const std::string& word);
+
 /// How replicas share the work.
 struct DataParallelOptions {
   /// Logical replicas; at least as many as ranks. More replicas: more ways to deal them out, smaller batches each.
@@ -32,6 +40,8 @@ struct DataParallelOptions {
   bool overlap = true;
   /// How buffers of the replicas become one for evaluation.
   BufferMerge buffer_merge = BufferMerge::kMean;
+  /// What happens to parameters that a replica does not use.
+  UnusedParameters unused = UnusedParameters::kAllow;
   /// Seeds random layers.
   std::uint64_t seed = 1;
 };
@@ -53,6 +63,9 @@ struct StepResult {
   Duration exposed{};
   /// Of that, waiting for the slowest rank.
   Duration wait_slowest{};
+  /// The own work of each rank in milliseconds, equal on all ranks: input, forward and backward, without waiting for
+  /// another rank.
+  std::vector<double> own_work_ms;
   /// The most bytes of gradients and partial sums alive at once, and of all tensors in forward and backward passes.
   std::int64_t partial_bytes = 0;
   std::int64_t forward_peak_bytes = 0;
@@ -77,9 +90,15 @@ class DataParallel final : public spec::Stateful {
 
   /// Runs forward and backward over this rank's replicas and sums the gradients over all ranks. Parameters do not
   /// change. `batches` has the micro-batches of each replica of this rank; an undefined input is an empty micro-batch.
+  /// `input` is how long this rank took to get them, part of its own work.
   /// Errors:     kFailed on all ranks in the same step when a loss or gradient is not finite (names replica, rank and
-  ///             parameter) or when nothing counted
-  StepResult step(std::int64_t step, std::span<const std::vector<params::Batch>> batches);
+  ///             parameter), when nothing counted, or when a parameter is unused and that is refused (names each with
+  ///             its replicas and ranks); kInvalidArgument when a parameter no longer lies in the space (see equalise)
+  StepResult step(std::int64_t step, std::span<const std::vector<params::Batch>> batches, Duration input = {});
+
+  /// Gives every rank and replica the parameters and buffers of rank 0's module, as the constructor does: for after
+  /// rank 0 alone has loaded them. What torch::load put elsewhere is moved back into the space.
+  void equalise();
 
   /// Puts the merged buffers into the model, for evaluation or export.
   void load_merged_buffers() { buffers_.load_merged(group_); }
@@ -98,10 +117,10 @@ class DataParallel final : public spec::Stateful {
 
  private:
   struct Status;
-  void equalise();
   void run_replica(std::int64_t step, int replica, const std::vector<params::Batch>& micro_batches, StepResult& result,
                    Status& status);
   double exchange_norm(double count);
+  void check_unused(std::int64_t step, const Status& status);
   [[noreturn]] void fail_gradient(std::int64_t step);
 
   params::Model& model_;

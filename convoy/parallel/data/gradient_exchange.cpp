@@ -46,8 +46,6 @@ void GradientExchange::begin_step(const std::vector<bool>& active) {
     plan_buckets();
   }
   release();
-  const std::size_t slots = space_.slots().size();
-  used_.assign(slots, false);
   arrivals_.clear();
   incomplete_.clear();
   for (const Bucket& bucket : buckets_) incomplete_.push_back(bucket.slots.size());
@@ -80,7 +78,6 @@ void GradientExchange::begin_replica() { taken_.assign(space_.slots().size(), fa
 void GradientExchange::take(std::size_t slot, torch::Tensor gradient) {
   CONVOY_CHECK(!taken_[slot], "a gradient was finished twice in one backward pass");
   taken_[slot] = true;
-  used_[slot] = true;
   if (replica_ == 0) arrivals_.push_back(slot);
   if (bucket_of_[slot] == buckets_.size()) return;  // no elements
   push(slot, std::move(gradient));

@@ -16,7 +16,7 @@
 #include "convoy/parallel/data/partial_sums.h"
 #include "convoy/params/flat_space.h"
 #include "convoy/params/gradient_sink.h"
-#include "convoy/spec/schedule.h"
+#include "convoy/spec/schedule/schedule.h"
 
 namespace convoy::parallel {
 
@@ -57,8 +57,8 @@ class GradientExchange final : public params::GradientSink {
 
   /// Returns the summed gradients [FlatSpace::elements()]; zero where no gradient is asked for.
   const torch::Tensor& sums() const { return sums_; }
-  /// Returns for each parameter whether a replica of this rank used it in this step.
-  const std::vector<bool>& used_here() const { return used_; }
+  /// Returns whether the present replica has used a parameter so far.
+  bool taken(std::size_t slot) const { return taken_[slot]; }
   /// Returns this rank's own partial sums of a parameter, to look for the source of a non-finite gradient.
   const std::vector<torch::Tensor>& partials(std::size_t slot) const { return partials_[slot].sums(); }
   /// Returns the buckets' times of the last step.
@@ -93,7 +93,6 @@ class GradientExchange final : public params::GradientSink {
   // One step.
   std::vector<PartialSums> partials_;
   std::vector<bool> taken_;
-  std::vector<bool> used_;
   std::vector<std::size_t> arrivals_;
   std::vector<std::size_t> incomplete_;
   std::size_t replica_ = 0;

@@ -1,4 +1,5 @@
 // What the keys of a recipe demand of each other, as data: the reader checks it and the page prints it.
+#include "convoy/spec/recipe/data_column.h"
 #include "convoy/spec/recipe/recipe_schema.h"
 
 namespace convoy::spec {
@@ -40,6 +41,73 @@ Demands length_demands() {
   };
 }
 
+bool is_table(const Recipe& recipe) { return recipe.data.format == "csv"; }
+
+int declared(const Recipe& recipe, ColumnKind kind) { return count_columns(recipe.data.columns, kind); }
+
+Demands table_demands() {
+  return {
+      {{"data.columns", "data.format"},
+       "the format csv needs its columns declared, and no other format has any",
+       [](const Recipe& recipe) { return is_table(recipe) != recipe.data.columns.empty(); }},
+      {{"data.columns"},
+       "exactly one column is the target",
+       [](const Recipe& recipe) { return !is_table(recipe) || declared(recipe, ColumnKind::kTarget) == 1; }},
+      {{"data.columns"},
+       "at least one column must be a number or a category",
+       [](const Recipe& recipe) {
+         return !is_table(recipe) || declared(recipe, ColumnKind::kNumber) + declared(recipe, ColumnKind::kCategory) > 0;
+       }},
+      {{"data.columns"},
+       "at most one column is the group, and at most one the time",
+       [](const Recipe& recipe) {
+         return declared(recipe, ColumnKind::kGroup) <= 1 && declared(recipe, ColumnKind::kTime) <= 1;
+       }},
+      {{"data.split", "data.columns"},
+       "a split by group needs a group column, one by time a time column",
+       [](const Recipe& recipe) {
+         return (recipe.data.split != "group" || declared(recipe, ColumnKind::kGroup) == 1) &&
+                (recipe.data.split != "time" || declared(recipe, ColumnKind::kTime) == 1);
+       }},
+      {{"data.path", "data.format"},
+       "the formats cifar10 and csv need a path",
+       [](const Recipe& recipe) { return recipe.data.format == "idx" || !recipe.data.path.empty(); }},
+      {{"data.missing", "data.positive", "data.test_path", "data.format"},
+       "missing, positive and test_path belong to the format csv: leave them at their defaults",
+       [](const Recipe& recipe) {
+         const DataRecipe& data = recipe.data;
+         return is_table(recipe) || (data.missing == DataRecipe{}.missing && data.positive.empty() &&
+                                     data.test_path.empty() && data.delimiter == DataRecipe{}.delimiter);
+       }},
+      {{"data.shift", "data.flip", "data.format"},
+       "only images can be shifted or flipped",
+       [](const Recipe& recipe) { return !is_table(recipe) || (recipe.data.shift == 0 && !recipe.data.flip); }},
+  };
+}
+
+Demands split_demands() {
+  return {
+      {{"data.split", "data.format"},
+       "image files have the split official",
+       [](const Recipe& recipe) { return is_table(recipe) || recipe.data.split == "official"; }},
+      {{"data.split", "data.test_path"},
+       "the split official of a csv needs test_path",
+       [](const Recipe& recipe) {
+         return !is_table(recipe) || recipe.data.split != "official" || !recipe.data.test_path.empty();
+       }},
+      {{"data.test", "data.test_path"},
+       "the test part comes from official files or is set apart: a csv without test_path needs test above 0, all others "
+       "0",
+       [](const Recipe& recipe) {
+         const bool own_files = !is_table(recipe) || !recipe.data.test_path.empty();
+         return own_files == (recipe.data.test == 0);
+       }},
+      {{"data.resample", "train.class_weights"},
+       "resampling and class weights both make up for rare classes: use one of them",
+       [](const Recipe& recipe) { return recipe.data.resample == "none" || recipe.train.class_weights == "none"; }},
+  };
+}
+
 Demands batch_demands() {
   return {
       {{"train.global_batch", "replicas.count", "train.accumulation"},
@@ -53,6 +121,14 @@ Demands batch_demands() {
        [](const Recipe& recipe) {
          return !recipe.train.drop_last || recipe.data.limit == 0 || recipe.data.limit >= recipe.train.global_batch;
        }},
+  };
+}
+
+Demands model_demands() {
+  return {
+      {{"model.script", "model.name"},
+       "a script takes the place of a named model: leave name at its default",
+       [](const Recipe& recipe) { return recipe.model.script.empty() || recipe.model.name == ModelRecipe{}.name; }},
   };
 }
 
@@ -100,9 +176,20 @@ Demands schedule_demands() {
   };
 }
 
+Demands comm_demands() {
+  return {
+      {{"comm.interfaces", "comm.transport"},
+       "only the transport gloo reads interfaces",
+       [](const Recipe& recipe) { return recipe.comm.transport == "gloo" || recipe.comm.interfaces.empty(); }},
+      {{"comm.interfaces"},
+       "at most 8 interfaces are used",
+       [](const Recipe& recipe) { return recipe.comm.interfaces.size() <= 8; }},
+  };
+}
+
 Demands all_demands() {
   Demands all;
-  for (const auto& part : {length_demands(), batch_demands(), optimizer_demands(), schedule_demands()}) {
+  for (const auto& part : {length_demands(), table_demands(), split_demands(), batch_demands(), model_demands(), optimizer_demands(), schedule_demands(), comm_demands()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

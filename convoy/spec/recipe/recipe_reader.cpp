@@ -72,6 +72,8 @@ std::string value_words(const TomlValue& value) {
     std::string operator()(double number) const { return fmt::format("the number {}", number); }
     std::string operator()(const std::string& text) const { return fmt::format("the text \"{}\"", shown(text)); }
     std::string operator()(const std::vector<std::int64_t>&) const { return "a list"; }
+    std::string operator()(const std::vector<std::string>&) const { return "a list of texts"; }
+    std::string operator()(const std::vector<TomlText>&) const { return "a table"; }
     std::string operator()(const TomlOther& other) const { return other.what; }
   };
   return std::visit(Words{}, value);
@@ -91,6 +93,15 @@ struct Assign {
   bool operator()(std::int64_t* field, double value) const {
     if (std::abs(value) > 0x1.0p53 || value != std::trunc(value)) return false;  // written so that NaN is refused too
     *field = static_cast<std::int64_t>(value);
+    return true;
+  }
+  bool operator()(std::vector<std::string>* field, const std::vector<std::int64_t>& value) const {
+    field->clear();
+    return value.empty();  // an empty list holds nothing of any kind
+  }
+  bool operator()(std::map<std::string, std::string>* field, const std::vector<TomlText>& value) const {
+    field->clear();
+    for (const TomlText& entry : value) field->emplace(entry.name, entry.text);
     return true;
   }
   template <typename Field, typename Value>
@@ -125,6 +136,13 @@ struct Inspect {
       if (std::string wrong = (*this)(element); !wrong.empty()) return "each element " + wrong;
     }
     return "";
+  }
+  std::string operator()(const std::vector<std::string>& list) const {
+    return list.size() <= kMaxListLength ? ""
+                                         : fmt::format("must hold at most {} texts, not {}", kMaxListLength, list.size());
+  }
+  std::string operator()(const std::map<std::string, std::string>& entries) const {
+    return entries.size() <= kMaxNames ? "" : fmt::format("must hold at most {} names, not {}", kMaxNames, entries.size());
   }
   std::string number(double value, const std::string& text) const {
     return key.limits.allow(value) ? "" : fmt::format("must be {}, not {}", key.limits.words(), text);
@@ -207,12 +225,12 @@ class Reader {
     const std::string expected = fmt::format("{}: must be {}", named(key.table, key.name), type_words(key));
     std::vector<TomlEntry> entries;
     try {
-      entries = parse_toml("value = " + text, "value");
+      entries = parse_toml("[option]\nvalue = " + text, "value");
     } catch (const Error&) {
       refuse(place, fmt::format("{}, not '{}'", expected, shown(text)));
     }
-    if (entries.size() != 1) refuse(place, expected + ", and nothing after it");
-    return entries.front().value;
+    if (entries.size() != 2 || entries.back().begins_table) refuse(place, expected + ", and nothing after it");
+    return entries.back().value;
   }
 
   void set(const std::string& place, const RecipeKey& key, const TomlValue& value) {
@@ -222,7 +240,19 @@ class Reader {
     }
     const std::string wrong = std::visit(Inspect{key}, recipe_value(recipe_, key));
     if (!wrong.empty()) refuse(place, fmt::format("{}: {}", named(key.table, key.name), wrong));
+    if (const auto* entries = std::get_if<std::vector<TomlText>>(&value)) check_entries(place, key, *entries);
     places_[path_of(key)] = place;
+  }
+
+  // An option has one place; an entry of a file has a line of its own.
+  void check_entries(const std::string& place, const RecipeKey& key, const std::vector<TomlText>& entries) const {
+    for (const TomlText& entry : entries) {
+      const std::string wrong = key.entry_error == nullptr ? "" : key.entry_error(entry.name, entry.text);
+      if (wrong.empty()) continue;
+      const bool option = place.rfind("--set ", 0) == 0;
+      refuse(option ? place : fmt::format("{}:{}", name_, entry.line),
+             fmt::format("{}: {}", named(path_of(key), entry.name), wrong));
+    }
   }
 
   // Names the first of the demand's keys that was set by hand: a default is nobody's mistake.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convoy/spec/recipe/data_column.h"
+
 // The accessor of a field: the name of table and key in the recipe's structs is their name in the file.
 #define CONVOY_KEY(table, key) #table, #key, [](Recipe & recipe) -> RecipeField { return &recipe.table.key; }
 
@@ -30,25 +32,72 @@ Keys task_keys() {
        "Seeds everything that is random: initial weights, sample order, augmentation, dropout.",
        at_least(0),
        {}},
+      {CONVOY_KEY(task, source), "Plan: where the data come from, and under which licence.", any(), {}, kSpeed},
+      {CONVOY_KEY(task, prediction_moment),
+       "Plan: when a prediction is made, and so what may be known by then.",
+       any(),
+       {},
+       kSpeed},
+      {CONVOY_KEY(task, label), "Plan: what is predicted, and how labels were made.", any(), {}, kSpeed},
+      {CONVOY_KEY(task, features), "Plan: what a prediction looks at.", any(), {}, kSpeed},
+      {CONVOY_KEY(task, permitted_repeats),
+       "Plan: which repeats of samples or of work are permitted.",
+       any(),
+       {},
+       kSpeed},
   };
 }
 
 Keys data_keys() {
   return {
-      {CONVOY_KEY(data, format), "The file format: `idx` (MNIST, Fashion-MNIST).", any(), {"idx"}},
+      {CONVOY_KEY(data, format),
+       "The file format: `idx` (MNIST, Fashion-MNIST), `cifar10` (binary batches) or `csv`.",
+       any(),
+       {"idx", "cifar10", "csv"}},
       {CONVOY_KEY(data, path),
-       "The folder with the files; empty takes the folder of Debian's package dataset-fashion-mnist.",
+       "The folder with the files, or the CSV file; empty takes, for `idx`, the folder of Debian's package "
+       "dataset-fashion-mnist.",
        any(),
        {},
        kSpeed},
-      {CONVOY_KEY(data, validation),
-       "How many samples of the official training set are set apart for validation.",
+      {CONVOY_KEY(data, test_path), "CSV: the official test file, if there is one.", any(), {}, kSpeed},
+      {CONVOY_KEY(data, delimiter), "CSV: what stands between two fields.", any(), {",", ";", "\t", "|"}},
+      {CONVOY_KEY(data, split),
+       "How parts are divided: `official` (the test part has files of its own, validation is drawn at random), `random`, "
+       "`group` (no group in two parts) or `time` (the latest are tested on, those before them validated on).",
+       any(),
+       {"official", "random", "group", "time"}},
+      {CONVOY_KEY(data, validation), "How many training samples are set apart for validation.", at_least(0), {}},
+      {CONVOY_KEY(data, test),
+       "CSV without `test_path`: how many samples are set apart for the test.",
        at_least(0),
        {}},
-      {CONVOY_KEY(data, split_seed), "Seeds the choice of the validation samples.", at_least(0), {}},
+      {CONVOY_KEY(data, split_seed), "Seeds the choice of the samples that are set apart.", at_least(0), {}},
       {CONVOY_KEY(data, limit), "Uses only this many samples of the training part; 0 uses all.", at_least(0), {}},
       {CONVOY_KEY(data, shift), "Shifts each training image by up to this many pixels each way.", between(0, 1024), {}},
       {CONVOY_KEY(data, flip), "Flips half of the training images left to right.", any(), {}},
+      {CONVOY_KEY(data, resample),
+       "`none`: each training sample once per epoch. `balanced`: all classes are drawn alike, over the whole training "
+       "part.",
+       any(),
+       {"none", "balanced"}},
+      {CONVOY_KEY(data, missing), "CSV: the fields that stand for a missing value.", any(), {}},
+      {CONVOY_KEY(data, positive),
+       "CSV with two classes: the class whose scores are ranked; empty takes the second one.",
+       any(),
+       {}},
+      {CONVOY_KEY(data, slices),
+       "The columns that evaluation results are cut by; the time column is cut into four ranges.",
+       any(),
+       {},
+       kSpeed},
+      {CONVOY_KEY(data, columns),
+       "CSV: what each column of the file is used for: `number`, `category`, `target`, `group`, `time` or `excluded: "
+       "REASON`; a number may add `, missing = mean`, a category `, missing = own` and `, unseen = own`.",
+       any(),
+       {},
+       RecipeEffect::kResult,
+       data_column_error},
       {CONVOY_KEY(data, prefetch), "How many global batches are prepared ahead.", between(1, 1024), {}, kSpeed},
   };
 }
@@ -56,8 +105,12 @@ Keys data_keys() {
 Keys model_keys() {
   return {
       {CONVOY_KEY(model, name),
-       "The name in the registry: `softmax`, `mlp`, `cnn`, or one that the program registered.",
+       "The name in the registry: `softmax`, `mlp`, `cnn`, `resnet20`, or one that the program registered.",
        at_least(1),
+       {}},
+      {CONVOY_KEY(model, script),
+       "A TorchScript module's file, trained as it is in place of a named model; empty for none.",
+       any(),
        {}},
       {CONVOY_KEY(model, hidden), "The widths of the MLP's hidden layers.", between(1, 1 << 24), {}},
       {CONVOY_KEY(model, channels),
@@ -114,6 +167,10 @@ Keys train_optimizer_keys() {
       {CONVOY_KEY(train, beta1), "Adam: decay of the first moment.", share(), {}},
       {CONVOY_KEY(train, beta2), "Adam: decay of the second moment.", share(), {}},
       {CONVOY_KEY(train, epsilon), "Adam: added to the root of the second moment.", positive(), {}},
+      {CONVOY_KEY(train, class_weights),
+       "`balanced`: samples of rare classes weigh more, all classes alike in sum over the whole training part.",
+       any(),
+       {"none", "balanced"}},
       {CONVOY_KEY(train, clip_norm),
        "The largest allowed norm of the whole gradient; 0 does not clip.",
        at_least(0),
@@ -170,6 +227,12 @@ Keys sharing_keys() {
        {},
        kSpeed},
       {CONVOY_KEY(parallel, overlap), "Whether buckets are exchanged while backward goes on.", any(), {}, kSpeed},
+      {CONVOY_KEY(parallel, unused_parameters),
+       "Parameters that a replica did not use in a step: `allow` counts them as zero for it, `refuse` ends the run and "
+       "names them.",
+       any(),
+       {"allow", "refuse"},
+       kSpeed},
       {CONVOY_KEY(parallel, threads),
        "Compute threads of each rank; part of the result, since kernels split work by thread.",
        between(1, 1024),
@@ -179,7 +242,17 @@ Keys sharing_keys() {
 
 Keys running_keys() {
   return {
-      {CONVOY_KEY(comm, transport), "The transport.", any(), {"shared_memory"}, kSpeed},
+      {CONVOY_KEY(comm, transport),
+       "The transport: `shared_memory` joins ranks of one host, `gloo` ranks of any hosts over TCP.",
+       any(),
+       {"shared_memory", "gloo"},
+       kSpeed},
+      {CONVOY_KEY(comm, interfaces),
+       "Of gloo: network interfaces (`eth0`, `eth0/ipv6`), addresses or host names that each host has; messages are "
+       "spread over one connection for each, at most 8. Empty: the interface that leads to the job's store.",
+       any(),
+       {},
+       kSpeed},
       {CONVOY_KEY(comm, timeout_s),
        "Every wait for another rank ends after this many seconds.",
        {0.0, 1e6, true, false},
@@ -198,6 +271,9 @@ Keys running_keys() {
       {CONVOY_KEY(checkpoint, keep), "How many checkpoints are kept.", at_least(1), {}, kSpeed},
       {CONVOY_KEY(checkpoint, at_end), "Whether the end of the run is saved.", any(), {}, kSpeed},
       {CONVOY_KEY(measure, warmup_steps), "Steps that are left out of medians.", at_least(0), {}, kSpeed},
+      {CONVOY_KEY(measure, metrics), "Plan: which metrics decide, on which part.", any(), {}, kSpeed},
+      {CONVOY_KEY(measure, accepted), "Plan: the range of the metrics that is accepted.", any(), {}, kSpeed},
+      {CONVOY_KEY(measure, baseline), "Plan: what a speed-up is compared with, and what is timed.", any(), {}, kSpeed},
       {CONVOY_KEY(cost, device_hour),
        "The price of one device for one hour, in any currency; 0 when unknown.",
        at_least(0),
@@ -262,7 +338,9 @@ std::string_view type_words(const RecipeKey& key) {
     case 1: return "an integer";
     case 2: return "a number";
     case 3: return "a text";
-    default: return "a list of integers";
+    case 4: return "a list of integers";
+    case 5: return "a list of texts";
+    default: return "a table of texts";
   }
 }
 

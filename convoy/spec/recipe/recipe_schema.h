@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,13 +15,18 @@
 namespace convoy::spec {
 
 /// Where a key's value is kept inside a Recipe; the alternative says which type the key has.
-using RecipeField = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::int64_t>*>;
+using RecipeField = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::int64_t>*,
+                                 std::vector<std::string>*, std::map<std::string, std::string>*>;
 
 /// A key's value; the alternatives are those of RecipeField, in the same order.
-using RecipeValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
+using RecipeValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                                 std::vector<std::string>, std::map<std::string, std::string>>;
 
-/// The longest list that a key takes; none may be empty.
+/// The longest list that a key takes; one of integers may not be empty.
 inline constexpr std::size_t kMaxListLength = 64;
+
+/// The most entries that a table with names of one's own takes.
+inline constexpr std::size_t kMaxNames = 1024;
 
 /// Which numbers a key takes (a list: each of its elements; a text: its length). Unset bounds are infinite.
 struct RecipeLimits {
@@ -60,6 +66,8 @@ struct RecipeKey {
   std::vector<std::string> choices;
   /// What it decides.
   RecipeEffect effect = RecipeEffect::kResult;
+  /// A table with names of one's own: returns what is wrong with one of its entries, or "".
+  std::string (*entry_error)(const std::string& name, const std::string& text) = nullptr;
 };
 
 /// One table of a recipe.
@@ -82,7 +90,7 @@ std::span<const RecipeKey> recipe_keys();
 const RecipeKey* find_recipe_key(std::string_view table, std::string_view name);
 
 /// Returns the type that a key's value has, in words: "true or false", "an integer", "a number", "a text", "a list of
-/// integers".
+/// integers", "a list of texts", "a table of texts".
 std::string_view type_words(const RecipeKey& key);
 
 /// Returns a key's value in a recipe.

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
@@ -13,6 +15,13 @@ namespace convoy::spec {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using RecipeTexts = std::map<std::string, std::string>;
+
+// Returns a key as TOML writes it: in quotes unless it is a plain word.
+std::string toml_key(const std::string& name) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  return !name.empty() && name.find_first_not_of(kPlain) == std::string::npos ? name : toml_quoted(name);
+}
 
 struct WriteValue {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
@@ -27,6 +36,16 @@ struct WriteValue {
   std::string operator()(const std::string& value) const { return toml_quoted(value); }
   std::string operator()(const std::vector<std::int64_t>& value) const {
     return fmt::format("[{}]", fmt::join(value, ", "));
+  }
+  std::string operator()(const std::vector<std::string>& value) const {
+    std::vector<std::string> quoted;
+    for (const std::string& text : value) quoted.push_back(toml_quoted(text));
+    return fmt::format("[{}]", fmt::join(quoted, ", "));
+  }
+  std::string operator()(const RecipeTexts& value) const {
+    std::vector<std::string> entries;
+    for (const auto& [name, text] : value) entries.push_back(fmt::format("{} = {}", toml_key(name), toml_quoted(text)));
+    return value.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(entries, ", "));
   }
 };
 
@@ -53,7 +72,7 @@ void add_limits(Json& schema, const RecipeLimits& limits) {
 }
 
 Json key_schema(const RecipeKey& key) {
-  static constexpr const char* kTypes[] = {"boolean", "integer", "number", "string", "array"};
+  static constexpr const char* kTypes[] = {"boolean", "integer", "number", "string", "array", "array", "object"};
   const RecipeValue value = recipe_value(Recipe{}, key);
   Json schema;
   schema["description"] = key.doc;
@@ -67,6 +86,12 @@ Json key_schema(const RecipeKey& key) {
     schema["maxItems"] = kMaxListLength;
     schema["items"]["type"] = "integer";
     add_limits(schema["items"], key.limits);
+  } else if (std::holds_alternative<std::vector<std::string>>(value)) {
+    schema["maxItems"] = kMaxListLength;
+    schema["items"]["type"] = "string";
+  } else if (std::holds_alternative<RecipeTexts>(value)) {
+    schema["maxProperties"] = kMaxNames;
+    schema["additionalProperties"]["type"] = "string";
   } else {
     add_limits(schema, key.limits);
   }
@@ -86,7 +111,19 @@ std::string allowed_words(const RecipeKey& key, const RecipeValue& value) {
   if (std::holds_alternative<std::vector<std::int64_t>>(value)) {
     return fmt::format("1 to {} integers, each {}", kMaxListLength, key.limits.words());
   }
+  if (std::holds_alternative<std::vector<std::string>>(value)) return fmt::format("up to {} texts", kMaxListLength);
+  if (std::holds_alternative<RecipeTexts>(value)) return fmt::format("up to {} names with a text each", kMaxNames);
   return fmt::format("{}, {}", type_words(key), key.limits.words());
+}
+
+// A bar would end a cell of the page's tables, even inside of a code span.
+std::string cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
 }
 
 std::string effect_words(RecipeEffect effect) {
@@ -104,8 +141,8 @@ std::string table_page(const RecipeTable& table) {
   for (const RecipeKey& key : recipe_keys()) {
     if (key.table != table.name) continue;
     const RecipeValue value = recipe_value(Recipe{}, key);
-    page += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", key.name, to_toml_value(value), allowed_words(key, value),
-                        key.doc, effect_words(key.effect));
+    page += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", key.name, to_toml_value(value),
+                        cell(allowed_words(key, value)), key.doc, effect_words(key.effect));
   }
   return page;
 }
@@ -133,14 +170,23 @@ std::string to_toml_value(const RecipeValue& value) { return std::visit(WriteVal
 std::string to_toml(const Recipe& recipe) {
   std::string text;
   std::string_view table;
+  std::string below;  // tables inside the table, which end it
   for (const RecipeKey& key : recipe_keys()) {
     if (key.table != table) {
+      text += std::exchange(below, "");
       text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", key.table);
       table = key.table;
     }
-    text += fmt::format("{} = {}\n", key.name, to_toml_value(recipe_value(recipe, key)));
+    const RecipeValue value = recipe_value(recipe, key);
+    const auto* entries = std::get_if<RecipeTexts>(&value);
+    if (entries == nullptr || entries->empty()) {
+      text += fmt::format("{} = {}\n", key.name, to_toml_value(value));
+      continue;
+    }
+    below += fmt::format("\n[{}.{}]\n", key.table, key.name);
+    for (const auto& [name, entry] : *entries) below += fmt::format("{} = {}\n", toml_key(name), toml_quoted(entry));
   }
-  return text;
+  return text + below;
 }
 
 std::string recipe_json_schema() {

@@ -101,14 +101,25 @@ std::string say(std::string_view text, const toml::parse_error& error) {
 
 TomlValue list_value(const toml::array& list) {
   std::vector<std::int64_t> numbers;
+  std::vector<std::string> texts;
   for (const toml::node& node : list) {
-    const auto* number = node.as_integer();
-    if (number == nullptr) {
-      return TomlOther{node.is_table() ? "a list of tables" : "a list that does not hold integers only"};
-    }
-    numbers.push_back(number->get());
+    if (node.is_table()) return TomlOther{"a list of tables"};
+    if (const auto* number = node.as_integer()) numbers.push_back(number->get());
+    if (const auto* text = node.as_string()) texts.push_back(text->get());
   }
-  return numbers;
+  if (numbers.size() == list.size()) return numbers;
+  if (texts.size() == list.size()) return texts;
+  return TomlOther{"a list that holds neither integers only nor texts only"};
+}
+
+TomlValue table_value(const toml::table& table) {
+  std::vector<TomlText> texts;
+  for (const auto& [key, node] : table) {
+    const auto* text = node.as_string();
+    if (text == nullptr) return TomlOther{fmt::format("a table in which '{}' is no text", one_line(key.str(), 80))};
+    texts.push_back({std::string(key.str()), text->get(), static_cast<int>(key.source().begin.line)});
+  }
+  return texts;
 }
 
 TomlValue value_of(const toml::node& node) {
@@ -118,7 +129,7 @@ TomlValue value_of(const toml::node& node) {
     case toml::node_type::floating_point: return node.as_floating_point()->get();
     case toml::node_type::string: return node.as_string()->get();
     case toml::node_type::array: return list_value(*node.as_array());
-    case toml::node_type::table: return TomlOther{"a table"};
+    case toml::node_type::table: return table_value(*node.as_table());
     case toml::node_type::date: return TomlOther{"a date"};
     case toml::node_type::time: return TomlOther{"a time of day"};
     default: return TomlOther{"a date and time"};

@@ -12,12 +12,23 @@ namespace convoy::spec {
 
 /// A value of a kind that no recipe key takes.
 struct TomlOther {
-  /// What it is, for messages: "a date", "a table", "a list that does not hold integers only".
+  /// What it is, for messages: "a date", "a list that holds neither integers only nor texts only".
   std::string what;
 };
 
-/// A value in a TOML text.
-using TomlValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, TomlOther>;
+/// One entry of a table that holds texts only.
+struct TomlText {
+  /// Its name.
+  std::string name;
+  /// Its text.
+  std::string text;
+  /// The line, counted from 1.
+  int line = 0;
+};
+
+/// A value in a TOML text; an empty list is one of integers.
+using TomlValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                               std::vector<std::string>, std::vector<TomlText>, TomlOther>;
 
 /// One key with its value, or the beginning of a table.
 struct TomlEntry {

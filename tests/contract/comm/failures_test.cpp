@@ -24,7 +24,7 @@ GroupOptions options(Duration timeout) {
 
 class Failures : public ::testing::TestWithParam<int> {
  protected:
-  const TransportKind& kind() const { return transport_kinds()[static_cast<std::size_t>(GetParam())]; }
+  const TransportKind& kind() const { return transport_kind(GetParam()); }
   // Runs a world and returns each rank's error.
   std::vector<Error> errors(int ranks, Duration timeout, const std::function<void(RankWorld&)>& body) {
     std::vector<Error> all;
@@ -35,11 +35,9 @@ class Failures : public ::testing::TestWithParam<int> {
   }
 };
 
-std::string name_of(const ::testing::TestParamInfo<int>& info) {
-  return transport_kinds()[static_cast<std::size_t>(info.param)].name;
-}
+std::string name_of(const ::testing::TestParamInfo<int>& info) { return transport_kind(info.param).name; }
 
-INSTANTIATE_TEST_SUITE_P(All, Failures, ::testing::Range(0, 5), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Failures, all_transport_kinds(), name_of);
 
 TestArray filled(RankWorld& world, DType dtype, std::int64_t elements, unsigned char value) {
   TestArray array(world, dtype, elements, 0);

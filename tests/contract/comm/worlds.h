@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/comm/gloo/gloo_transport.h"
 #include "convoy/comm/group.h"
 #include "convoy/comm/in_process_transport.h"
 #include "convoy/comm/shared_memory_transport.h"
@@ -18,22 +20,36 @@ namespace convoy::comm {
 
 /// A transport and how its users get memory.
 struct TransportKind {
+  enum class Medium { kInProcess, kSharedMemory, kGloo };
+
   std::string name;
-  bool shared_memory = false;
+  Medium medium = Medium::kInProcess;
   bool arena_buffers = false;
   InProcessOptions in_process;
+  /// Of Gloo: addresses of this host, one connection each.
+  std::vector<std::string> interfaces;
 };
 
 inline const std::vector<TransportKind>& transport_kinds() {
   static const std::vector<TransportKind> kinds{
-      {"InProcess", false, false, {}},
-      {"InProcessTinyCopies", false, false, {3, 1000}},
-      {"InProcessShortQueue", false, false, {2, 0}},
-      {"SharedMemory", true, true, {}},
-      {"SharedMemoryPrivateBuffers", true, false, {}},
+      {"InProcess", TransportKind::Medium::kInProcess, false, {}, {}},
+      {"InProcessTinyCopies", TransportKind::Medium::kInProcess, false, {3, 1000}, {}},
+      {"InProcessShortQueue", TransportKind::Medium::kInProcess, false, {2, 0}, {}},
+      {"SharedMemory", TransportKind::Medium::kSharedMemory, true, {}, {}},
+      {"SharedMemoryPrivateBuffers", TransportKind::Medium::kSharedMemory, false, {}, {}},
+      {"Gloo", TransportKind::Medium::kGloo, false, {}, {"127.0.0.1"}},
+      {"GlooTwoInterfaces", TransportKind::Medium::kGloo, false, {}, {"127.0.0.1", "127.0.0.2"}},
   };
   return kinds;
 }
+
+/// Returns the kind that a test's parameter says.
+inline const TransportKind& transport_kind(int parameter) {
+  return transport_kinds()[static_cast<std::size_t>(parameter)];
+}
+
+/// Returns the parameters of all kinds.
+inline auto all_transport_kinds() { return ::testing::Range(0, static_cast<int>(transport_kinds().size())); }
 
 /// One rank's surroundings in a test: its group, and memory of the kind that the world asks for.
 class RankWorld {
@@ -62,6 +78,18 @@ class RankWorld {
   SharedArena* arena_;
 };
 
+/// Returns the options of a small transport over sockets.
+inline GlooOptions gloo_options(const TransportKind& kind, const GroupOptions& options) {
+  GlooOptions gloo;
+  gloo.group = options.name;
+  gloo.generation = options.generation;
+  gloo.limit = std::chrono::seconds(20);
+  gloo.interfaces = kind.interfaces;
+  gloo.chunks = 2;
+  gloo.chunk_bytes = 4100;
+  return gloo;
+}
+
 /// Runs `body` on every rank of a new world; returns what each threw.
 inline std::vector<std::exception_ptr> collect_world(const TransportKind& kind, int ranks, const GroupOptions& options,
                                                      const std::function<void(RankWorld&)>& body) {
@@ -69,11 +97,15 @@ inline std::vector<std::exception_ptr> collect_world(const TransportKind& kind, 
   MemoryStore store;
   // One arena for each rank, as processes have them.
   std::vector<std::unique_ptr<SharedArena>> arenas(static_cast<std::size_t>(ranks));
-  if (!kind.shared_memory) transports = make_in_process_transports(ranks, kind.in_process);
+  if (kind.medium == TransportKind::Medium::kInProcess) {
+    transports = make_in_process_transports(ranks, kind.in_process);
+  }
   return testing::collect_ranks(ranks, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
     std::unique_ptr<Transport> transport;
-    if (kind.shared_memory) {
+    if (kind.medium == TransportKind::Medium::kGloo) {
+      transport = make_gloo_transport(store, rank, ranks, gloo_options(kind, options));
+    } else if (kind.medium == TransportKind::Medium::kSharedMemory) {
       arenas[r] = std::make_unique<SharedArena>(std::size_t{64} << 20);
       SharedMemoryOptions shared;
       shared.group = options.name;

@@ -1,5 +1,6 @@
-// Real processes over shared memory: killed, stopped, gone; and what they leave behind.
+// Real processes, over shared memory and over sockets: killed, stopped, gone; and what they leave behind.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,10 +10,12 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "convoy/comm/gloo/gloo_transport.h"
 #include "convoy/comm/group.h"
 #include "convoy/comm/rendezvous/store_client.h"
 #include "convoy/comm/rendezvous/store_server.h"
@@ -24,6 +27,20 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+// Returns this rank's end of a group over the named transport.
+std::unique_ptr<Transport> make_transport(const std::string& name, Store& store, int rank, int ranks,
+                                          SharedArena* arena) {
+  if (name == "gloo") {
+    GlooOptions gloo;
+    gloo.limit = seconds(20);
+    return make_gloo_transport(store, rank, ranks, gloo);
+  }
+  SharedMemoryOptions shared;
+  shared.arena = arena;
+  shared.limit = seconds(20);
+  return make_shared_memory_transport(store, rank, ranks, shared);
+}
 
 // What a rank's process tells the test: how it ended, and after how long.
 struct Ending {
@@ -38,7 +55,7 @@ class RankProcesses {
  public:
   using Body = std::function<void(Group& group, int rank, SharedArena& arena)>;
 
-  RankProcesses(int ranks, Duration timeout, const Body& body) {
+  RankProcesses(const std::string& transport, int ranks, Duration timeout, const Body& body) {
     std::vector<int> gates;
     for (int rank = 0; rank < ranks; ++rank) {
       int result[2];
@@ -48,7 +65,7 @@ class RankProcesses {
       if (pid == 0) {
         ::close(result[0]);
         ::close(gate[1]);
-        run_child(rank, ranks, timeout, body, gate[0], result[1]);
+        run_child(transport, rank, ranks, timeout, body, gate[0], result[1]);
       }
       ::close(result[1]);
       ::close(gate[0]);
@@ -89,7 +106,8 @@ class RankProcesses {
   }
 
  private:
-  [[noreturn]] static void run_child(int rank, int ranks, Duration timeout, const Body& body, int gate, int result) {
+  [[noreturn]] static void run_child(const std::string& transport, int rank, int ranks, Duration timeout,
+                                     const Body& body, int gate, int result) {
     ::alarm(60);
     Ending ending;
     const TimePoint begin = system_clock().now();
@@ -101,12 +119,9 @@ class RankProcesses {
       const std::string token = line.substr(line.find(' ') + 1, 32);
       StoreClient store(address, token, seconds(10));
       SharedArena arena(std::size_t{64} << 20);
-      SharedMemoryOptions shared;
-      shared.arena = &arena;
-      shared.limit = seconds(20);
       GroupOptions options;
       options.timeout = timeout;
-      const auto group = make_group(make_shared_memory_transport(store, rank, ranks, shared), options);
+      const auto group = make_group(make_transport(transport, store, rank, ranks, &arena), options);
       store.add("started", 1);
       body(*group, rank, arena);
       ending.code = 100;
@@ -166,11 +181,16 @@ void wait_for_start(Store& store, int ranks) {
   std::this_thread::sleep_for(milliseconds(200));
 }
 
-TEST(KilledRank, EndsTheSurvivorsInTimeAndIsNamed) {
+class Processes : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(All, Processes, ::testing::Values("shared_memory", "gloo"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Processes, KilledRankEndsTheSurvivorsInTimeAndIsNamed) {
   const auto before = shared_memory_files();
   const std::size_t descriptors = open_descriptors();
   {
-    RankProcesses ranks(3, seconds(2), reduce_for_ever);
+    RankProcesses ranks(GetParam(), 3, seconds(2), reduce_for_ever);
     wait_for_start(ranks.store(), 3);
     const TimePoint killed = system_clock().now();
     ranks.signal(1, SIGKILL);
@@ -179,7 +199,10 @@ TEST(KilledRank, EndsTheSurvivorsInTimeAndIsNamed) {
       EXPECT_TRUE(ending.code == static_cast<int>(ErrorCode::kPeerLost) ||
                   ending.code == static_cast<int>(ErrorCode::kAborted))
           << ending.code << " " << ending.message;
-      EXPECT_NE(std::string(ending.message).find("rank 1 was lost: its process has ended"), std::string::npos)
+      EXPECT_NE(std::string(ending.message)
+                    .find(GetParam() == "gloo" ? "rank 1 was lost: its connection has ended"
+                                               : "rank 1 was lost: its process has ended"),
+                std::string::npos)
           << ending.message;
     }
     EXPECT_LT(system_clock().now() - killed, seconds(3));
@@ -188,8 +211,8 @@ TEST(KilledRank, EndsTheSurvivorsInTimeAndIsNamed) {
   EXPECT_EQ(open_descriptors(), descriptors);
 }
 
-TEST(StoppedRank, IsNamedWhenTheDeadlineIsOver) {
-  RankProcesses ranks(3, seconds(2), reduce_for_ever);
+TEST_P(Processes, StoppedRankIsNamedWhenTheDeadlineIsOver) {
+  RankProcesses ranks(GetParam(), 3, seconds(2), reduce_for_ever);
   wait_for_start(ranks.store(), 3);
   const TimePoint stopped = system_clock().now();
   ranks.signal(2, SIGSTOP);
@@ -208,8 +231,8 @@ TEST(StoppedRank, IsNamedWhenTheDeadlineIsOver) {
   EXPECT_LT(system_clock().now() - stopped, seconds(4));
 }
 
-TEST(RankThatExits, IsNamedByAllOthers) {
-  RankProcesses ranks(4, seconds(20), [](Group& group, int rank, SharedArena&) {
+TEST_P(Processes, RankThatExitsIsNamedByAllOthers) {
+  RankProcesses ranks(GetParam(), 4, seconds(20), [](Group& group, int rank, SharedArena&) {
     for (int round = 0; round < 5; ++round) barrier(group);
     if (rank == 2) return;
     for (int round = 0; round < 5; ++round) barrier(group);
@@ -223,8 +246,29 @@ TEST(RankThatExits, IsNamedByAllOthers) {
   EXPECT_LT(system_clock().now() - begin, seconds(10));
 }
 
-TEST(Processes, ReduceThroughEachOthersMemory) {
-  RankProcesses ranks(3, seconds(20), [](Group& group, int rank, SharedArena& arena) {
+double processor_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+TEST_P(Processes, WhoWaitsLeavesTheProcessorToOthers) {
+  RankProcesses ranks(GetParam(), 2, seconds(20), [](Group& group, int rank, SharedArena&) {
+    barrier(group);
+    if (rank == 1) std::this_thread::sleep_for(seconds(2));
+    const double before = processor_seconds();
+    barrier(group);
+    if (rank == 0) CONVOY_CHECK(processor_seconds() - before < 1.0, "a wait of 2 s takes no second of processor time");
+  });
+  for (int rank = 0; rank < 2; ++rank) {
+    const Ending ending = ranks.ending(rank);
+    EXPECT_EQ(ending.code, 100) << ending.message;
+  }
+}
+
+TEST_P(Processes, ReduceThroughEachOthersMemory) {
+  RankProcesses ranks(GetParam(), 3, seconds(20), [](Group& group, int rank, SharedArena& arena) {
     // One payload is read in place, the other one is copied.
     auto* const shared = static_cast<double*>(arena.allocate(80000));
     std::vector<double> plain(100001, 1.0 + rank);
@@ -245,12 +289,10 @@ TEST(Processes, ReduceThroughEachOthersMemory) {
   }
 }
 
-TEST(GroupsThatComeAndGo, LeaveNothingBehind) {
+TEST_P(Processes, GroupsThatComeAndGoLeaveNothingBehind) {
   MemoryStore store;
   const auto cycle = [&](int rank) {
-    SharedMemoryOptions shared;
-    shared.limit = seconds(20);
-    const auto group = make_group(make_shared_memory_transport(store, rank, 2, shared), GroupOptions());
+    const auto group = make_group(make_transport(GetParam(), store, rank, 2, nullptr), GroupOptions());
     EXPECT_EQ(all_reduce_number(*group, 1.0 + rank, ReduceOp::kSum), 3.0);
   };
   testing::run_ranks(2, [&](int rank) {

@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "convoy/base/files.h"
+#include "convoy/elastic/checkpoint/checkpoint.h"
+#include "convoy/elastic/checkpoint/safetensors.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_folder.h"
 
@@ -102,6 +106,71 @@ TEST(Failures, StopAllRanksInTheStepOfANotANumber) {
   EXPECT_EQ(result.status, 1) << result.errors;
   expect_one_line(result, {"not finite", "step 5", "rank 1"});
   EXPECT_EQ(processes_of(folder), 0);
+}
+
+// Every step is saved and three are kept: the loss of the sixth step must not reach any of them.
+TEST(Failures, KeepOnlyFiniteCheckpointsWhenAStepIsNotANumber) {
+  const TemporaryFolder folder;
+  const CommandResult result = run(folder,
+                                   {"--set", "replicas.count=2", "--set", "train.steps=10", "--set",
+                                    "checkpoint.every_steps=1", "--set", "checkpoint.keep=3"},
+                                   2, {{"CONVOY_PLANT", "nan:rank=1,step=5"}});
+  EXPECT_EQ(result.status, 1) << result.errors;
+  expect_one_line(result, {"not finite", "step 5"});
+  const std::vector<elastic::CheckpointListing> kept =
+      elastic::list_checkpoints(local_files(), folder.path() + "/out/checkpoints");
+  std::vector<std::uint64_t> steps;
+  for (const elastic::CheckpointListing& checkpoint : kept) {
+    steps.push_back(checkpoint.step);
+    EXPECT_EQ(checkpoint.problem, "");
+    std::int64_t numbers = 0;
+    for (const std::string& name : local_files().list(checkpoint.path)) {
+      if (!name.ends_with(".safetensors")) continue;
+      const elastic::SafetensorsReader reader(local_files(), checkpoint.path + "/" + name);
+      for (const auto& [tensor, place] : reader.tensors()) {
+        if (place.dtype != DType::kFloat32) continue;
+        std::vector<float> values(static_cast<std::size_t>(place.elements));
+        reader.read(tensor, 0, place.elements, std::as_writable_bytes(std::span(values)));
+        for (const float value : values) EXPECT_TRUE(std::isfinite(value)) << checkpoint.path << ": " << tensor;
+        numbers += place.elements;
+      }
+    }
+    EXPECT_GE(numbers, 7850) << "the weights of the softmax model were looked at";
+  }
+  EXPECT_EQ(steps, (std::vector<std::uint64_t>{5, 4, 3}));
+}
+
+// Saved exactly at the end of the first of three epochs, then killed: the second epoch is neither skipped nor repeated.
+TEST(Failures, GoOnWithTheNextEpochAfterAStopAtTheEndOfOne) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> settings{"--set", "data.limit=300",          "--set", "train.global_batch=100",
+                                          "--set", "train.steps=0",           "--set", "train.epochs=3",
+                                          "--set", "checkpoint.every_steps=3"};
+  const CommandResult killed = run(folder, settings, 2, {{"CONVOY_PLANT", "kill:rank=0,step=3"}});
+  EXPECT_EQ(killed.status, 3) << "success is for the whole run only: " << killed.errors;
+  std::vector<std::string> resuming = settings;
+  resuming.push_back("--resume");
+  const CommandResult resumed = run(folder, resuming);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  const auto summary = nlohmann::json::parse(local_files().read(folder.path() + "/out/summary.json"));
+  EXPECT_EQ(summary["resumed_at_step"], 3);
+  EXPECT_EQ(summary["trained_here"]["steps"], 6);
+  EXPECT_EQ(summary["steps"], 9);
+  EXPECT_EQ(summary["ledger"]["samples"], 900) << "each of 300 samples three times";
+  EXPECT_EQ(summary["ledger"]["repeated"], 0);
+  EXPECT_EQ(summary["ledger"]["missing"], 0);
+}
+
+TEST(Failures, NameTheRankThatIsSlowByItsOwnWorkAndNobodyElse) {
+  const TemporaryFolder folder;
+  const CommandResult result = run(folder, {"--set", "replicas.count=3", "--set", "train.steps=20"}, 3,
+                                   {{"CONVOY_PLANT", "slow:rank=2,step=0"}});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_NE(result.errors.find("rank 2 is slow"), std::string::npos) << result.errors;
+  const auto summary = nlohmann::json::parse(local_files().read(folder.path() + "/out/summary.json"));
+  ASSERT_EQ(summary["slow_ranks"].size(), 1u) << summary["slow_ranks"];
+  EXPECT_EQ(summary["slow_ranks"][0]["rank"], 2);
+  EXPECT_GE(summary["slow_ranks"][0]["own_work_ms"], 50.0) << "what was planted";
 }
 
 TEST(Failures, NameRankAndSignalOfAKilledRankWithinFiveSeconds) {

@@ -19,7 +19,12 @@ class JobVariables : public ::testing::Test {
 
  private:
   static void clear() {
-    for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "CONVOY_STORE", "CONVOY_JOB_TOKEN"}) ::unsetenv(name);
+    for (const char* name :
+         {"RANK", "WORLD_SIZE", "LOCAL_RANK", "CONVOY_STORE", "CONVOY_JOB_TOKEN", "MASTER_ADDR", "MASTER_PORT",
+          "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_PROCID",
+          "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_NTASKS"}) {
+      ::unsetenv(name);
+    }
   }
 };
 
@@ -60,6 +65,61 @@ TEST_F(JobVariables, ThatAreWrongAreNamed) {
   }
   set("RANK", "2");
   EXPECT_NE(message().find("RANK is 2"), std::string::npos) << message();
+}
+
+TEST_F(JobVariables, OfOtherLaunchersMakeRankZeroServeTheStore) {
+  set("RANK", "0");
+  set("WORLD_SIZE", "2");
+  set("MASTER_ADDR", "::1");
+  set("MASTER_PORT", "29500");
+  const JobEnvironment first = read_job_environment();
+  EXPECT_TRUE(first.serves_store);
+  EXPECT_EQ(first.store_address, "tcp://[::1]:29500");
+  set("RANK", "1");
+  const JobEnvironment second = read_job_environment();
+  EXPECT_FALSE(second.serves_store);
+  EXPECT_EQ(second.store_address, first.store_address);
+  EXPECT_EQ(second.token, first.token) << "both make the same token";
+  EXPECT_FALSE(first.token.empty());
+  set("MASTER_PORT", "29501");
+  EXPECT_NE(read_job_environment().token, first.token) << "another job's token is another one";
+  set("CONVOY_JOB_TOKEN", "chosen");
+  EXPECT_EQ(read_job_environment().token, "chosen");
+  set("CONVOY_STORE", "unix:@launcher");
+  EXPECT_EQ(read_job_environment().store_address, "unix:@launcher") << "a launcher of Convoy's comes first";
+}
+
+TEST_F(JobVariables, AskForASecretWhereOtherHostsCanConnect) {
+  const auto message = [] { return testing::error_of([] { read_job_environment(); }).message(); };
+  set("RANK", "1");
+  set("WORLD_SIZE", "2");
+  set("MASTER_ADDR", "10.0.0.1");
+  EXPECT_NE(message().find("MASTER_PORT"), std::string::npos) << message();
+  set("MASTER_PORT", "29500");
+  EXPECT_NE(message().find("CONVOY_JOB_TOKEN is not set"), std::string::npos) << message();
+  set("MASTER_PORT", "0");
+  EXPECT_NE(message().find("MASTER_PORT is 0"), std::string::npos) << message();
+  set("MASTER_PORT", "29500x");
+  EXPECT_NE(message().find("'29500x'"), std::string::npos) << message();
+}
+
+TEST_F(JobVariables, OfOpenMpiAndSlurmAreUnderstood) {
+  set("MASTER_ADDR", "localhost");
+  set("MASTER_PORT", "29500");
+  set("SLURM_PROCID", "3");
+  set("SLURM_NTASKS", "4");
+  EXPECT_EQ(read_job_environment().world_size, 1) << "a batch script is no rank";
+  set("SLURM_STEP_NUM_TASKS", "4");
+  set("SLURM_LOCALID", "1");
+  EXPECT_EQ(read_job_environment().rank, 3);
+  EXPECT_EQ(read_job_environment().local_rank, 1);
+  set("OMPI_COMM_WORLD_RANK", "5");
+  set("OMPI_COMM_WORLD_SIZE", "6");
+  set("OMPI_COMM_WORLD_LOCAL_RANK", "2");
+  const JobEnvironment job = read_job_environment();
+  EXPECT_EQ(job.rank, 5);
+  EXPECT_EQ(job.world_size, 6);
+  EXPECT_EQ(job.local_rank, 2);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Shift, flip and normalisation on images small enough to see.
-#include "convoy/records/augment.h"
+#include "convoy/records/images/augment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

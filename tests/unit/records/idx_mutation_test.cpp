@@ -4,7 +4,7 @@
 #include "convoy/base/clock.h"
 #include "convoy/base/random.h"
 #include "convoy/records/byte_reader.h"
-#include "convoy/records/idx.h"
+#include "convoy/records/images/idx.h"
 #include "tests/unit/records/test_images.h"
 
 namespace convoy::records {

@@ -1,5 +1,5 @@
 // The IDX reader: what it reads, and what it refuses and how it says so.
-#include "convoy/records/idx.h"
+#include "convoy/records/images/idx.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

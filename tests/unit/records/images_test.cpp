@@ -1,5 +1,5 @@
 // Finding the official files, and the real data set that set-up installs.
-#include "convoy/records/images.h"
+#include "convoy/records/images/images.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "convoy/base/clock.h"
-#include "convoy/records/augment.h"
-#include "convoy/records/idx.h"
+#include "convoy/records/images/augment.h"
+#include "convoy/records/images/idx.h"
 #include "tests/unit/records/test_images.h"
 
 namespace convoy::records {

@@ -1,12 +1,12 @@
 // The ledger's check: clean runs are proved, and whatever was lost, doubled, changed or redone is found and named.
-#include "convoy/records/ledger_check.h"
+#include "convoy/records/ledger/ledger_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "convoy/records/ledger_file.h"
+#include "convoy/records/ledger/ledger_file.h"
 #include "tests/unit/records/ledger_runs.h"
 #include "tests/unit/records/test_images.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/records/ledger.h"
+#include "convoy/records/ledger/ledger.h"
 #include "convoy/spec/replica_tree.h"
 
 namespace convoy::records {

@@ -1,12 +1,12 @@
 // The ledger's writer: the lines it writes, when they are on the disk, and what it refuses.
-#include "convoy/records/ledger.h"
+#include "convoy/records/ledger/ledger.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "convoy/records/ledger_check.h"
+#include "convoy/records/ledger/ledger_check.h"
 #include "tests/unit/records/ledger_runs.h"
 #include "tests/unit/records/test_images.h"
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "convoy/records/images/image_dataset.h"
 #include "tests/unit/records/test_images.h"
 
 namespace convoy::records {
@@ -27,14 +28,16 @@ struct Fixture {
   std::optional<Normalisation> normalisation;
   spec::SamplePlanOptions plan_options{23, 7, 4, 2, false, 11};
   AugmentOptions augment{2, true};
+  std::shared_ptr<ImageDataset> dataset;
 
   Fixture() {
     for (std::int64_t i = 0; i < 23; ++i) training.push_back(39 - i * 3 / 2);
     normalisation = measure_normalisation(images, training);
+    dataset = std::make_shared<ImageDataset>(images, std::vector{*normalisation}, augment, 7);
   }
-  BatchSource source() const { return {images, training, *normalisation}; }
+  BatchSource source() const { return {*dataset, training}; }
   LoaderOptions options(spec::ReplicaRange replicas, std::int64_t first, std::int64_t end) const {
-    return {replicas, first, end, augment, 2};
+    return {replicas, first, end, 2, {}, nullptr};
   }
 };
 
@@ -56,10 +59,10 @@ void load(const Fixture& fixture, const LoaderOptions& options, Parts& parts) {
     for (const ReplicaBatches& replica : step.replicas) {
       Part part;
       for (const Batch& batch : replica.micro_batches) {
-        EXPECT_EQ(batch.pixels.size(), static_cast<std::size_t>(batch.count() * batch.rows * batch.columns));
+        EXPECT_EQ(batch.values.size(), static_cast<std::size_t>(batch.count() * 30));
         EXPECT_EQ(batch.labels.size(), static_cast<std::size_t>(batch.count()));
         part.ids.push_back(batch.sample_ids);
-        part.pixels.insert(part.pixels.end(), batch.pixels.begin(), batch.pixels.end());
+        part.pixels.insert(part.pixels.end(), batch.values.begin(), batch.values.end());
         part.labels.insert(part.labels.end(), batch.labels.begin(), batch.labels.end());
       }
       const bool fresh = parts.emplace(std::pair(step.step, replica.replica), std::move(part)).second;
@@ -114,6 +117,44 @@ TEST(Loader, UsesEachSampleOncePerEpochInANewOrder) {
   }
 }
 
+// 8 samples on 2 ranks, 3 epochs of 2 steps. The loader has the plan itself, no copy with an epoch of its own.
+TEST(Loader, HasANewOrderInEachEpochAndTheSameForTheSameSeed) {
+  Fixture fixture;
+  fixture.training.resize(8);
+  fixture.plan_options = {8, 4, 2, 1, false, 11};
+  const auto orders = [&] {
+    std::vector<std::vector<std::int64_t>> epochs(3);
+    for (const auto& [key, part] : load_on(fixture, 2, 0, 6)) {
+      auto& epoch = epochs[static_cast<std::size_t>(key.first / 2)];
+      for (const auto& ids : part.ids) epoch.insert(epoch.end(), ids.begin(), ids.end());
+    }
+    return epochs;
+  };
+  std::vector<std::vector<std::int64_t>> epochs = orders();
+  EXPECT_EQ(epochs, orders()) << "the same seed";
+  EXPECT_NE(epochs[0], epochs[1]);
+  EXPECT_NE(epochs[1], epochs[2]);
+  EXPECT_NE(epochs[0], epochs[2]);
+  for (auto& epoch : epochs) {
+    std::sort(epoch.begin(), epoch.end());
+    EXPECT_EQ(epoch, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  }
+}
+
+// 12 samples on 2 ranks, 2 a rank and step; stopped in epoch 1 after one batch.
+TEST(Loader, GoesOnInsideALaterEpochWithTheOrderOfThatEpoch) {
+  Fixture fixture;
+  fixture.training.resize(12);
+  fixture.plan_options = {12, 4, 2, 1, false, 11};
+  Parts whole = load_on(fixture, 2, 0, 9);
+  const Parts first_epoch = load_on(fixture, 2, 1, 3);
+  std::erase_if(whole, [](const auto& entry) { return entry.first.first < 4; });
+  EXPECT_EQ(load_on(fixture, 2, 4, 9), whole) << "this epoch and the next";
+  for (const int replica : {0, 1}) {
+    EXPECT_NE(whole.at({4, replica}).ids, first_epoch.at({1, replica}).ids) << "the first epoch's order would show";
+  }
+}
+
 TEST(Loader, GoesOnInTheMiddleOfALaterEpochOnOtherRanks) {
   const Fixture fixture;
   Parts whole = load_on(fixture, 2, 0, 12);
@@ -154,7 +195,7 @@ TEST(Loader, GivesAnEmptyPartToAReplicaWithoutSamples) {
   ASSERT_EQ(step.replicas[0].micro_batches.size(), 2u);
   for (const Batch& batch : step.replicas[0].micro_batches) {
     EXPECT_EQ(batch.count(), 0);
-    EXPECT_TRUE(batch.pixels.empty());
+    EXPECT_TRUE(batch.values.empty());
   }
 }
 
@@ -190,16 +231,16 @@ TEST(Loader, PassesOnWhatItsThreadFailedWithAndKeepsTheStepsBefore) {
   fixture.training[static_cast<std::size_t>(victim)] = 1000;
   EXPECT_EQ(loader.next(kLimit).step, 1);
   EXPECT_EQ(loader.next(kLimit).step, 2);
-  const std::string expected = "InvalidArgument: sample " + std::to_string(victim) + " is image 1000, but there are 40";
+  const std::string expected =
+      "InvalidArgument: sample " + std::to_string(victim) + " is number 1000 of the data, but there are 40";
   EXPECT_THAT(error_of([&] { loader.next(kLimit); }), StartsWith(expected));
   EXPECT_THAT(error_of([&] { loader.next(kLimit); }), StartsWith(expected)) << "again, and no hang";
 }
 
 // Images so large that a step takes long to prepare.
 struct SlowFixture {
-  ImageSet images = make_images(2, 400, 400);
+  ImageDataset dataset{make_images(2, 400, 400), {Normalisation(0.0, 1.0)}, {5, true}, 7};
   std::vector<std::int64_t> training;
-  Normalisation normalisation{0.0, 1.0};
   // Many micro-batches: making room for one cannot be interrupted, and takes long where memory is watched.
   spec::SamplePlan plan{spec::SamplePlanOptions{300, 300, 1, 100, false, 1}};
   SlowFixture() {
@@ -209,7 +250,7 @@ struct SlowFixture {
 
 TEST(Loader, NamesTheStepThatIsNotReadyInTime) {
   const SlowFixture slow;
-  Loader loader({slow.images, slow.training, slow.normalisation}, slow.plan, {{0, 1}, 0, 3, {5, true}, 1});
+  Loader loader({slow.dataset, slow.training}, slow.plan, {{0, 1}, 0, 3, 1, {}, nullptr});
   EXPECT_THAT(error_of([&] { loader.next(std::chrono::milliseconds(1)); }),
               StartsWith("Timeout: the batches of step 0 were not ready after"));
 }
@@ -218,7 +259,7 @@ TEST(Loader, StopsInTheMiddleOfAStep) {
   const SlowFixture slow;
   TimePoint stopped;
   {
-    const Loader loader({slow.images, slow.training, slow.normalisation}, slow.plan, {{0, 1}, 0, 3, {5, true}, 1});
+    const Loader loader({slow.dataset, slow.training}, slow.plan, {{0, 1}, 0, 3, 1, {}, nullptr});
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     stopped = system_clock().now();
   }
@@ -245,8 +286,8 @@ TEST(Loader, RefusesWhatDoesNotFitTogether) {
   };
   EXPECT_THAT(error(fixture.options({2, 5}, 0, 1)), HasSubstr("replicas [2, 5) are not among the 4"));
   EXPECT_THAT(error(fixture.options({0, 4}, 3, 2)), HasSubstr("steps [3, 2) are no range"));
-  EXPECT_THAT(error({{0, 4}, 0, 1, {5, false}, 1}), HasSubstr("data.shift = 5 moves images of 6 x 5 out of sight"));
-  EXPECT_THAT(error({{0, 4}, 0, 1, {}, 0}), HasSubstr("data.prefetch = 0"));
+  EXPECT_THAT(error({{0, 4}, 0, 1, 1, {1, 2}, nullptr}), HasSubstr("2 class weights do not fit 7 classes"));
+  EXPECT_THAT(error({{0, 4}, 0, 1, 0, {}, nullptr}), HasSubstr("data.prefetch = 0"));
   Fixture shorter;
   shorter.training.pop_back();
   EXPECT_THAT(error_of([&] {
@@ -258,7 +299,7 @@ TEST(Loader, RefusesWhatDoesNotFitTogether) {
   EXPECT_THAT(error_of([&] {
                 const Loader loader(outside.source(), plan, fixture.options({0, 4}, 0, 1));
               }),
-              HasSubstr("names an image that is not among the 40"));
+              HasSubstr("names a sample that is not among the 40"));
 }
 
 TEST(Loader, SaysThatAllStepsWereHandedOut) {
@@ -295,10 +336,10 @@ TEST(EvaluationBatches, CoverTheListOnceWithoutPaddingOnAnyNumberOfRanks) {
 TEST(EvaluationBatches, AreNormalisedAndNeverVaried) {
   const Fixture fixture;
   const Batch batch = evaluation_batch(fixture.source(), 4, 5);
-  ASSERT_EQ(batch.pixels.size(), 3u * 30u);
-  for (std::size_t at = 0; at < batch.pixels.size(); ++at) {
+  ASSERT_EQ(batch.values.size(), 3u * 30u);
+  for (std::size_t at = 0; at < batch.values.size(); ++at) {
     const std::int64_t image = fixture.training[20 + at / 30];
-    EXPECT_EQ(batch.pixels[at], (*fixture.normalisation)(fixture.images.image(image)[at % 30]));
+    EXPECT_EQ(batch.values[at], (*fixture.normalisation)(fixture.images.image(image)[at % 30]));
   }
 }
 

@@ -3,9 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "tests/unit/records/test_images.h"
 
@@ -79,6 +82,102 @@ TEST(Split, RefusesPartsThatAreLargerThanTheSet) {
             "InvalidArgument: data.limit = 7 is more than the 6 samples that are left beside 4 for validation");
 }
 
+void check_disjoint_and_whole(const Split& split, std::int64_t samples) {
+  std::vector<std::int64_t> all;
+  for (const auto* part : {&split.training, &split.validation, &split.test}) {
+    RC_ASSERT(std::is_sorted(part->begin(), part->end()));
+    all.insert(all.end(), part->begin(), part->end());
+  }
+  std::sort(all.begin(), all.end());
+  std::vector<std::int64_t> expected(static_cast<std::size_t>(samples));
+  std::iota(expected.begin(), expected.end(), 0);
+  RC_ASSERT(all == expected);
+}
+
+RC_GTEST_PROP(Split, ByGroupPutsNoGroupIntoTwoParts, ()) {
+  const auto group_of =
+      *rc::gen::container<std::vector<std::int64_t>>(60, rc::gen::inRange<std::int64_t>(0, *rc::gen::inRange(3, 40)));
+  SplitOptions options{60, *rc::gen::inRange<std::int64_t>(0, 25), 0, *rc::gen::arbitrary<std::uint64_t>()};
+  options.test = *rc::gen::inRange<std::int64_t>(0, 25);
+  options.kind = SplitKind::kGroup;
+  Split split;
+  try {
+    split = make_split(options, {group_of, {}});
+  } catch (const Error& error) {
+    RC_ASSERT(error.message().find("gives an empty part") != std::string::npos);
+    return;
+  }
+  check_disjoint_and_whole(split, 60);
+  RC_ASSERT(static_cast<std::int64_t>(split.validation.size()) <= options.validation);
+  RC_ASSERT(static_cast<std::int64_t>(split.test.size()) <= options.test);
+  RC_ASSERT(!split.training.empty());
+  std::map<std::int64_t, std::set<int>> parts_of;
+  for (const std::int64_t i : split.training) parts_of[group_of[static_cast<std::size_t>(i)]].insert(0);
+  for (const std::int64_t i : split.validation) parts_of[group_of[static_cast<std::size_t>(i)]].insert(1);
+  for (const std::int64_t i : split.test) parts_of[group_of[static_cast<std::size_t>(i)]].insert(2);
+  for (const auto& [group, parts] : parts_of) RC_ASSERT(parts.size() == 1u);
+}
+
+RC_GTEST_PROP(Split, ByTimeTrainsOnThePast, ()) {
+  const auto times = *rc::gen::container<std::vector<int>>(50, rc::gen::inRange(0, *rc::gen::inRange(2, 80)));
+  SplitKeys keys;
+  keys.time_of.assign(times.begin(), times.end());
+  SplitOptions options{50, 9, 0, 1};
+  options.test = 11;
+  options.kind = SplitKind::kTime;
+  Split split;
+  try {
+    split = make_split(options, keys);
+  } catch (const Error& error) {
+    RC_ASSERT(error.message().find("gives an empty part") != std::string::npos);
+    return;
+  }
+  check_disjoint_and_whole(split, 50);
+  const auto range = [&](const std::vector<std::int64_t>& part) {
+    std::vector<double> of;
+    for (const std::int64_t i : part) of.push_back(keys.time_of[static_cast<std::size_t>(i)]);
+    return std::pair(*std::min_element(of.begin(), of.end()), *std::max_element(of.begin(), of.end()));
+  };
+  RC_ASSERT(range(split.training).second < range(split.validation).first);
+  RC_ASSERT(range(split.validation).second < range(split.test).first);
+}
+
+TEST(Split, SetsATestPartApartAndLeavesTheValidationPartAsItWas) {
+  SplitOptions options = kOptions;
+  options.kind = SplitKind::kRandom;
+  options.test = 17;
+  const Split split = make_split(options);
+  EXPECT_EQ(split.test.size(), 17u);
+  EXPECT_EQ(split.validation, make_split(kOptions).validation);
+  EXPECT_EQ(split.training.size(), 61u);
+}
+
+TEST(SplitRecord, KeepsATestPartAndTheKind) {
+  MemoryFiles files;
+  SplitOptions options = kOptions;
+  options.kind = SplitKind::kRandom;
+  options.test = 17;
+  const Split made = load_or_make_split(files, kPath, options, "d1");
+  EXPECT_EQ(load_or_make_split(files, kPath, options, "d1"), made);
+  SplitOptions other = options;
+  other.kind = SplitKind::kOfficial;
+  other.test = 16;
+  EXPECT_THAT(error_of([&] { load_or_make_split(files, kPath, other, "d1"); }),
+              HasSubstr("data.split random there, official here; data.test 17 there, 16 here"));
+}
+
+TEST(SplitRecord, IsRefusedWhenASampleIsInTwoParts) {
+  SplitOptions options = kOptions;
+  options.kind = SplitKind::kRandom;
+  options.test = 1;
+  Split split = make_split(options);
+  split.test = {split.validation[0]};
+  MemoryFiles files;
+  files.make_directories("run");
+  write_atomic(files, kPath, split_record(options, "d1", split));
+  EXPECT_THAT(error_of([&] { load_or_make_split(files, kPath, options, "d1"); }), HasSubstr("each in one part"));
+}
+
 TEST(SplitRecord, IsWrittenOnceAndUsedAgain) {
   MemoryFiles files;
   const Split made = load_or_make_split(files, kPath, kOptions, "d1");
@@ -129,8 +228,8 @@ TEST(SplitRecord, IsRefusedWhenDamaged) {
       replaced(record, "\"samples\":101", "\"samples\":102"),
       replaced(record, "\"limit\":0", "\"limit\":1000"),
       replaced(record, "\"validation\":23", "\"validation\":22"),
-      replaced(record, "\"validation_images\":[" + first, "\"validation_images\":[1000"),
-      replaced(record, "\"validation_images\":[" + first, "\"validation_images\":[" + first + "," + first),
+      replaced(record, "\"validation_samples\":[" + first, "\"validation_samples\":[1000"),
+      replaced(record, "\"validation_samples\":[" + first, "\"validation_samples\":[" + first + "," + first),
       replaced(record, "\"index_digest\":\"", "\"index_digest\":\"0"),
   };
   for (const std::string& text : damaged) {
@@ -147,7 +246,7 @@ TEST(SplitRecord, OfALaterFormatIsNotRead) {
   MemoryFiles files;
   files.make_directories("run");
   const std::string record = split_record(kOptions, "d1", make_split(kOptions));
-  write_atomic(files, kPath, replaced(record, "\"split\":1", "\"split\":2"));
+  write_atomic(files, kPath, replaced(record, "\"split\":2", "\"split\":3"));
   EXPECT_THAT(error_of([&] { load_or_make_split(files, kPath, kOptions, "d1"); }), StartsWith("NotSupported: "));
 }
 

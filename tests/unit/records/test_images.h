@@ -6,7 +6,7 @@
 #include <string>
 
 #include "convoy/base/error.h"
-#include "convoy/records/images.h"
+#include "convoy/records/images/images.h"
 
 namespace convoy::records {
 

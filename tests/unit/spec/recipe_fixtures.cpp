@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "convoy/base/error.h"
+#include "convoy/spec/recipe/data_column.h"
 #include "convoy/spec/recipe/recipe_schema.h"
 
 namespace convoy::spec {
@@ -51,14 +52,51 @@ struct Randomise {
   void operator()(std::string* field) const {
     *field = key.choices.empty() ? random_text() : *rc::gen::elementOf(key.choices);
   }
+  void operator()(std::vector<std::string>* field) const {
+    field->resize(static_cast<std::size_t>(*rc::gen::inRange(0, 4)));
+    for (auto& element : *field) element = random_text();
+  }
+  void operator()(std::map<std::string, std::string>* field) const {
+    static const std::vector<std::string> declarations = {
+        "number", "category", "number, missing = mean", "category, missing = own, unseen = own", "excluded: \"x\" = 1"};
+    const int columns = *rc::gen::inRange(0, 5);
+    for (int i = 0; i < columns; ++i) (*field)[random_text()] = *rc::gen::elementOf(declarations);
+  }
   void operator()(std::vector<std::int64_t>* field) const {
     field->resize(static_cast<std::size_t>(*rc::gen::inRange(1, 6)));
     for (auto& element : *field) element = random_integer(key.limits);
   }
 };
 
+void meet_data_demands(Recipe& recipe) {
+  DataRecipe& data = recipe.data;
+  const DataRecipe defaults;
+  if (recipe.train.class_weights != "none") data.resample = "none";
+  if (data.format == "csv") {
+    if (data.columns.empty() || count_columns(data.columns, ColumnKind::kExcluded) > 0) data.columns["f"] = "number";
+    data.columns["y"] = "target";
+    if (data.split == "group") data.columns["g"] = "group";
+    if (data.split == "time") data.columns["t"] = "time";
+    data.path += "x";
+    if (data.split == "official") data.test_path += "x";
+    data.test = data.test_path.empty() ? 1 + data.test : 0;
+    data.shift = 0;
+    data.flip = false;
+    return;
+  }
+  data.columns.clear();
+  data.split = "official";
+  data.test = 0;
+  data.test_path = data.positive = "";
+  data.missing = defaults.missing;
+  data.delimiter = defaults.delimiter;
+  if (data.format == "cifar10") data.path += "x";
+}
+
 // Changes what the demands between keys forbid.
 void meet_demands(Recipe& recipe) {
+  meet_data_demands(recipe);
+  if (!recipe.model.script.empty()) recipe.model.name = ModelRecipe{}.name;
   TrainRecipe& train = recipe.train;
   const TrainRecipe defaults;
   if (train.epochs + train.steps == 0) train.steps = 1;
@@ -88,6 +126,8 @@ void meet_demands(Recipe& recipe) {
     train.schedule_factor = defaults.schedule_factor;
   }
   if (train.schedule != "cosine" && train.schedule != "linear") train.final_fraction = 0.0;
+  if (recipe.comm.transport != "gloo") recipe.comm.interfaces.clear();
+  if (recipe.comm.interfaces.size() > 8) recipe.comm.interfaces.resize(8);
 }
 
 }  // namespace

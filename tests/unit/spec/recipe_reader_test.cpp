@@ -100,7 +100,7 @@ TEST(RecipeReader, RefusesAWrongType) {
   EXPECT_EQ(refusal("[model]\nhidden = 5\n"),
             "r.toml:2: [model] key 'hidden': must be a list of integers, not an integer");
   EXPECT_EQ(refusal("[model]\nhidden = [5, 0.5]\n"),
-            "r.toml:2: [model] key 'hidden': must be a list of integers, not a list that does not hold integers only");
+            "r.toml:2: [model] key 'hidden': must be a list of integers, not a list that holds neither integers only nor texts only");
   EXPECT_EQ(refusal("[task]\nseed = 2024-05-01\n"), "r.toml:2: [task] key 'seed': must be an integer, not a date");
 }
 

@@ -102,7 +102,7 @@ TEST(RecipeDigest, IgnoresWhatChangesOnlySpeedOrExtent) {
   EXPECT_EQ(digest.size(), 32u);
   for (const char* option :
        {"task.name=x", "data.prefetch=9", "data.path=/x", "parallel.bucket_bytes=64", "parallel.overlap=false", "comm.timeout_s=1",
-        "comm.chunk_bytes=64", "checkpoint.every_steps=3", "checkpoint.keep=7", "checkpoint.at_end=false",
+        "comm.chunk_bytes=64", "comm.transport=gloo", "checkpoint.every_steps=3", "checkpoint.keep=7", "checkpoint.at_end=false",
         "measure.warmup_steps=1", "cost.device_hour=2.5", "train.epochs=7", "train.steps=9"}) {
     EXPECT_EQ(digest_with(option), digest) << option;
   }

@@ -253,6 +253,33 @@ TEST(SamplePlan, StartsTheNextEpochAfterAStopAtTheEndOfOne) {
   for (const int count : times) EXPECT_EQ(count, 2);  // and once in the first epoch
 }
 
+// 5 micro-batches of 4 samples, 2 of them in a step: the third step has the one that is left over.
+TEST(SamplePlan, MakesAStepOfTheShortLastAccumulationWindowUnlessTold) {
+  SamplePlanOptions options;
+  options.samples = 20;
+  options.global_batch = 8;
+  options.accumulation = 2;
+  const SamplePlan plan(options);
+  ASSERT_EQ(plan.steps_per_epoch(), 3);
+  EXPECT_EQ(plan.step_samples(2).size(), 4u);
+  EXPECT_EQ(plan.micro_batches(2, 0)[0].size() + plan.micro_batches(2, 0)[1].size(), 4u);
+  options.drop_last = true;
+  EXPECT_EQ(SamplePlan(options).steps_per_epoch(), 2);
+}
+
+// 36 samples for 5 replicas: 36 distinct samples in every step, none lost to a division.
+TEST(SamplePlan, KeepsTheGlobalBatchWhenReplicasDoNotDivideIt) {
+  SamplePlanOptions options;
+  options.samples = 180;
+  options.global_batch = 36;
+  options.replicas = 5;
+  const SamplePlan plan(options);
+  ASSERT_EQ(plan.steps_per_epoch(), 5);
+  std::vector<std::size_t> sizes;
+  for (int replica = 0; replica < 5; ++replica) sizes.push_back(plan.replica_samples(3, replica).size());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{8, 7, 7, 7, 7}));
+}
+
 TEST(EvaluationShare, CountsEachSampleOnceOnAnyNumberOfRanks) {
   const std::vector<int> right = {1, 1, 1, 1, 0};
   for (int ranks = 1; ranks <= 4; ++ranks) {

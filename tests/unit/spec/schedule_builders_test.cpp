@@ -10,7 +10,13 @@
 
 #include "convoy/base/error.h"
 #include "convoy/spec/blocks.h"
-#include "convoy/spec/schedule.h"
+#include "convoy/spec/collectives/all_gather.h"
+#include "convoy/spec/collectives/all_reduce.h"
+#include "convoy/spec/collectives/barrier.h"
+#include "convoy/spec/collectives/ordered.h"
+#include "convoy/spec/collectives/rooted.h"
+#include "convoy/spec/schedule/describe.h"
+#include "convoy/spec/schedule/validate.h"
 
 namespace convoy::spec {
 namespace {
@@ -62,7 +68,7 @@ std::string by_replicas(const std::string& value, const OrderedLayout& layout) {
 
 void expect_canonical(const OrderedLayout& layout, const ScheduleFacts& facts) {
   const std::string wanted = tree_text(layout.leaves, {0, layout.leaves});
-  for (const auto& stretch : facts.outputs) ASSERT_EQ(by_replicas(stretch.value, layout), wanted);
+  for (const auto& stretch : facts.outputs) ASSERT_EQ(by_replicas(facts.value(stretch), layout), wanted);
 }
 
 // The Cost line of the ordered exchanges.
@@ -182,7 +188,7 @@ TEST(RingAllReduce, EveryPartStartsAtItsOwnRank) {
         for (int step = 1; step < ranks; ++step) {
           wanted = "(" + wanted + " + " + std::to_string((part + step) % ranks) + ".0)";
         }
-        ASSERT_EQ(stretch.value, wanted);
+        ASSERT_EQ(facts.value(stretch), wanted);
       }
     }
   }
@@ -231,7 +237,7 @@ TEST(AllGather, EveryRankHoldsAllPartsInOrder) {
         const ScheduleFacts facts = validate(schedule);
         EXPECT_EQ(schedule.elements, sum(parts));
         std::map<int, std::vector<std::string>> held;
-        for (const auto& stretch : facts.outputs) held[stretch.rank].push_back(stretch.value);
+        for (const auto& stretch : facts.outputs) held[stretch.rank].push_back(facts.value(stretch));
         std::vector<std::string> wanted;
         for (int rank = 0; rank < ranks; ++rank) {
           if (parts[static_cast<std::size_t>(rank)] > 0) wanted.push_back(std::to_string(rank) + ".0");
@@ -264,7 +270,7 @@ TEST(Broadcast, EveryRankHoldsTheRootsValues) {
         const Schedule schedule = binomial_broadcast(ranks, root, elements);
         const ScheduleFacts facts = validate(schedule);
         ASSERT_EQ(facts.outputs.size(), elements == 0 ? 0u : static_cast<std::size_t>(ranks));
-        for (const auto& stretch : facts.outputs) EXPECT_EQ(stretch.value, std::to_string(root) + ".0");
+        for (const auto& stretch : facts.outputs) EXPECT_EQ(facts.value(stretch), std::to_string(root) + ".0");
         EXPECT_EQ(sum(facts.sent_elements), (ranks - 1) * elements);
         EXPECT_EQ(schedule.root, root);
         for (int rank = 0; rank < ranks; ++rank) {

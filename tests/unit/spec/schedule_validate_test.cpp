@@ -7,7 +7,13 @@
 #include <utility>
 
 #include "convoy/base/error.h"
-#include "convoy/spec/schedule.h"
+#include "convoy/spec/collectives/all_gather.h"
+#include "convoy/spec/collectives/all_reduce.h"
+#include "convoy/spec/collectives/barrier.h"
+#include "convoy/spec/collectives/ordered.h"
+#include "convoy/spec/collectives/rooted.h"
+#include "convoy/spec/schedule/describe.h"
+#include "convoy/spec/schedule/validate.h"
 
 namespace convoy::spec {
 namespace {
@@ -87,8 +93,8 @@ TEST(ValidateSchedule, FindsAnOrderOfSumThatOnlyOneShardHas) {
   Schedule schedule = three_ranks();
   std::swap(find(schedule, 1, 0, OpKind::kReduce).sources[0], find(schedule, 1, 0, OpKind::kReduce).sources[1]);
   const ScheduleFacts facts = validate(schedule);
-  EXPECT_EQ(facts.outputs[0].value, "((0.0 + 1.0) + 2.0)");
-  EXPECT_EQ(facts.outputs[1].value, "((1.0 + 0.0) + 2.0)");
+  EXPECT_EQ(facts.value(facts.outputs[0]), "((0.0 + 1.0) + 2.0)");
+  EXPECT_EQ(facts.value(facts.outputs[1]), "((1.0 + 0.0) + 2.0)");
 }
 
 TEST(ValidateSchedule, FindsASummandThatIsUsedTwice) {

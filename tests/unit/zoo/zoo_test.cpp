@@ -23,7 +23,7 @@ ModelRequest request_for(const std::string& name, const std::string& dtype = "fl
 
 TEST(Zoo, EveryReferenceModelTrainsOnABatchInBothTypes) {
   const Registry registry = reference_models();
-  EXPECT_EQ(registry.names(), (std::vector<std::string>{"cnn", "mlp", "softmax"}));
+  EXPECT_EQ(registry.names(), (std::vector<std::string>{"cnn", "mlp", "resnet20", "softmax"}));
   for (const std::string& name : registry.names()) {
     for (const auto type : {torch::kFloat32, torch::kFloat64}) {
       const auto model = registry.make(request_for(name, type == torch::kFloat32 ? "float32" : "float64"));

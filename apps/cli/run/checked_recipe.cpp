@@ -1,0 +1,25 @@
+#include "apps/cli/run/checked_recipe.h"
+
+#include <fmt/format.h>
+
+#include "apps/cli/data/data_check.h"
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+
+namespace convoy::cli {
+
+spec::Recipe read_checked_recipe(const std::string& path, const std::vector<std::string>& overrides, int ranks) {
+  if (!local_files().exists(path)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("there is no recipe {}", path));
+  }
+  spec::Recipe recipe = spec::read_recipe(path, overrides);
+  if (recipe.replicas.mode == "on" && ranks > recipe.replicas.count) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("-n {}: {} ranks for the {} replicas of {} ([replicas] count): each rank needs a replica",
+                            ranks, ranks, recipe.replicas.count, path));
+  }
+  check_data(local_files(), recipe.data);
+  return recipe;
+}
+
+}  // namespace convoy::cli
