@@ -27,10 +27,10 @@ help: ## lists these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2> /dev/null || \
 		sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1: \2/p' Makefile
 
-build: ## installs what is missing and builds build/bin/convoy and build/bin/convoy-rank
+build: ## installs what is missing and builds build/bin/convoy, convoy-rank and convoy-bench
 	@$(SETUP) run
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release
-	$(NINJA) -C $(BUILD) convoy convoy-rank
+	$(NINJA) -C $(BUILD) convoy convoy-rank convoy-bench
 
 run: build ## trains the CNN on Fashion-MNIST on 2 ranks and compares with one (options in RUN_ARGS)
 	$(BUILD)/bin/convoy run examples/recipes/fashion_cnn.toml -n 2 --baselines $(RUN_ARGS)

@@ -60,6 +60,7 @@ endfunction()
 # Makes a program from all sources of a folder, landing in <build>/bin.
 function(convoy_program name folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "${CONVOY_LEFT_OUT}")
   if(NOT sources)
     return()
   endif()

@@ -10,16 +10,31 @@ find_package(CLI11 REQUIRED)
 find_path(SODIUM_INCLUDE sodium.h REQUIRED)
 find_library(SODIUM_LIBRARY NAMES libsodium.a sodium REQUIRED)
 
+# The vectors that reductions compute with, and the choice of instruction set while the program runs.
+find_package(HWY REQUIRED)
+
 # Sockets between hosts; without it, stubs named *_unavailable.cpp stand in.
 find_path(GLOO_INCLUDE gloo/transport/tcp/device.h)
 find_library(GLOO_LIBRARY gloo)
-set(CONVOY_COMM_LIBRARIES ${SODIUM_LIBRARY})
+set(CONVOY_COMM_LIBRARIES ${SODIUM_LIBRARY} hwy::hwy)
 if(GLOO_INCLUDE AND GLOO_LIBRARY)
   set(CONVOY_LEFT_OUT "/gloo_[a-z_]*unavailable\\.cpp$")
   # A program that never joins a group does not load Gloo: it drags in the libraries of InfiniBand and Redis.
   list(APPEND CONVOY_COMM_LIBRARIES "-Wl,--push-state,--as-needed,${GLOO_LIBRARY},--pop-state")
 else()
-  set(CONVOY_LEFT_OUT "/gloo_link\\.cpp$")
+  set(CONVOY_LEFT_OUT "/gloo_(link|peer)\\.cpp$")
+endif()
+# Open MPI's own collectives, which `convoy bench --peers` measures beside ours. Only the benchmark's worker links it.
+find_package(MPI QUIET COMPONENTS C)
+set(CONVOY_BENCH_LIBRARIES nlohmann_json::nlohmann_json)
+if(GLOO_INCLUDE AND GLOO_LIBRARY)
+  list(APPEND CONVOY_BENCH_LIBRARIES ${GLOO_LIBRARY})
+endif()
+if(MPI_C_FOUND)
+  string(APPEND CONVOY_LEFT_OUT "|/mpi_[a-z_]*unavailable\\.cpp$")
+  list(APPEND CONVOY_BENCH_LIBRARIES MPI::MPI_C)
+else()
+  string(APPEND CONVOY_LEFT_OUT "|/mpi_peer\\.cpp$")
 endif()
 
 find_program(CCACHE ccache)

@@ -16,10 +16,12 @@ run_packages=(
   libtorch-dev libopenblas0-pthread # without OpenBLAS, libtorch falls back to a BLAS that is 50 times slower
   libtomlplusplus-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libxxhash-dev libcli11-dev zlib1g-dev
   libgloo-dev libsodium-dev # sockets between hosts; who may use a job's store
+  libhwy-dev # the vectors that reductions compute with
   dataset-fashion-mnist
 )
-test_packages=(libgtest-dev libgmock-dev librapidcheck-dev)
-bench_packages=(libbenchmark-dev)
+mpi_packages=(libopenmpi-dev openmpi-bin) # `convoy bench --peers` measures it; without it a stub stands in
+test_packages=(libgtest-dev libgmock-dev librapidcheck-dev "${mpi_packages[@]}")
+bench_packages=(libbenchmark-dev "${mpi_packages[@]}")
 dev_packages=(clang-14 clang-tidy-14 libclang-rt-14-dev)
 format_packages=(clang-format-14)
 

@@ -1,4 +1,4 @@
-// The verbs and their options; the only file that knows CLI11.
+// The verbs and their options; with bench_options the only files that know CLI11.
 #include "apps/cli/command_line.h"
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "apps/cli/bench_options.h"
 #include "convoy/base/error.h"
 #include "convoy/base/text.h"
 
@@ -234,6 +235,8 @@ std::variant<Request, Answered> parse_command_line(const std::vector<std::string
   add_ledger(app, ledger);
   DataRequest data;
   const CLI::App* data_verb = add_data(app, data);
+  BenchRequest bench;
+  const CLI::App* bench_verb = add_bench(app, bench);
   app.footer(
       example("convoy run examples/recipes/fashion_cnn.toml -n 2\n\nconvoy VERB --help says more about each verb."));
   if (const std::string wrong = check_verb(app, arguments); !wrong.empty()) return refuse(wrong);
@@ -258,6 +261,10 @@ std::variant<Request, Answered> parse_command_line(const std::vector<std::string
   if (verify_verb->parsed()) return finish_verify(std::move(verify));
   if (launch_verb->parsed()) return finish_launch(std::move(launch), std::move(command));
   if (explain_verb->parsed()) return finish_explain(std::move(explain), *explain_verb);
+  if (bench_verb->parsed()) {
+    if (const std::string wrong = check_bench(bench); !wrong.empty()) return refuse("bench: " + wrong);
+    return Request(std::move(bench));
+  }
   if (data_verb->parsed()) return finish_data(std::move(data));
   return Request(std::move(ledger));
 }

@@ -106,11 +106,55 @@ struct DataRequest {
   bool json = false;
 };
 
+/// `convoy bench`.
+struct BenchRequest {
+  /// What to measure: "p2p" or "collective".
+  std::string action;
+  /// How many ranks.
+  int ranks = 2;
+  /// How ranks reach each other: "shared_memory", "gloo", "in_process", "openmpi"; "" for the recipe's or the first.
+  std::string transport;
+  /// The element type; where buffers lie, "shared" or "private".
+  std::string dtype = "float32", buffers = "shared";
+  /// Sizes as the user writes them: from, to, or a list; "" for the usual ones.
+  std::string min, max, sizes;
+  /// A recipe whose bucket size is measured; "" for none.
+  std::string recipe;
+  /// "table.key=value", each replacing a key of the recipe.
+  std::vector<std::string> overrides;
+  /// collective: the operation, and algorithms by name ("all" for all that fit); none means the group's own choice.
+  std::string op = "all_reduce";
+  std::vector<std::string> algorithms;
+  /// collective: the host of each rank, and the most bytes of a message, as the user writes them.
+  std::string hosts, chunk;
+  /// collective: whether other libraries are measured.
+  bool with_peers = false;
+  /// collective: which; "" for those that are there.
+  std::string peers;
+  /// collective: whether the schedule is shown in place of a measurement.
+  bool explain = false;
+  /// Whether buffers rotate through more memory than the cache holds.
+  bool cold = false;
+  /// Measurements of each size; 0 for as many as fit it.
+  int repeats = 0;
+  /// The longest wait of an operation and of everything, in seconds.
+  double timeout_s = 60, limit_s = 600;
+  /// Where the calibration is kept; "" for its usual place.
+  std::string save;
+  /// Whether the calibration is left alone.
+  bool no_save = false;
+  /// Whether a plot is shown, too; whether the result is one JSON object.
+  bool plot = false, json = false;
+};
+
 /// Any of them.
-using Request = std::variant<DataRequest, ExplainRequest, RunRequest, VerifyRequest, LaunchRequest, LedgerRequest>;
+using Request = std::variant<BenchRequest, DataRequest, ExplainRequest, RunRequest, VerifyRequest, LaunchRequest, LedgerRequest>;
 
 /// Trains a recipe on several ranks; returns the exit status.
 int run_command(const RunRequest& request);
+
+/// Measures messages and collectives, or shows a schedule; returns the exit status.
+int bench_command(const BenchRequest& request);
 
 /// Compares updates of several ranks with those of one process; returns the exit status.
 int verify_command(const VerifyRequest& request);

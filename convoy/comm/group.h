@@ -52,10 +52,23 @@ class Group {
   /// Starts an operation; operations run in the order in which they were submitted.
   /// Blocking:   returns once enqueued
   [[nodiscard]] virtual Work submit(Collective collective) = 0;
+  /// Runs an operation to its end: on the caller's thread where nothing else is in flight, which saves two hand-overs.
+  /// Blocking:   until it is done, at most timeout() after those before it
+  /// Errors:     as an operation's work
+  virtual void run(Collective collective) { submit(std::move(collective)).wait(); }
   /// Ends all operations on all ranks with kAborted naming this rank and the error. The first abort stays.
   virtual void abort(const Error& error) = 0;
   /// Returns the payload bytes that this rank has sent.
   virtual std::uint64_t sent_bytes() const = 0;
+  /// Returns how many bytes an all-reduce may have to be done in one direct exchange; the same on all ranks. 0 for none.
+  virtual std::size_t small_bytes() const { return 0; }
+  /// Does a small all-reduce on the caller's thread, if it can do so now; the memory is contiguous.
+  /// Blocking:   until it is done, at most timeout(); returns false at once where it must be submitted instead
+  /// Errors:     as an operation's work
+  virtual bool try_all_reduce(const std::byte* /*input*/, std::byte* /*output*/, std::int64_t /*elements*/,
+                              DType /*dtype*/, ReduceOp /*reduce*/) {
+    return false;
+  }
   /// Returns the schedule that was built under this key, building it when it is not among the newest.
   /// Threads:    as submit
   virtual std::shared_ptr<const spec::Schedule> schedule(const std::string& key,
@@ -74,6 +87,9 @@ struct GroupOptions {
   Duration silent_after = std::chrono::milliseconds(1500);
   /// Reductions work through this many bytes at a time.
   std::int64_t chunk_bytes = 1 << 18;
+  /// What the results of all ranks on one host may have together before they are stored past the caches; 0 for the size
+  /// of the processor's largest cache.
+  std::int64_t cache_bytes = 0;
 };
 
 /// Makes a group whose operations are run by a progress thread over a transport.
@@ -88,6 +104,11 @@ std::unique_ptr<Group> make_group(std::unique_ptr<Transport> transport, const Gr
 /// Combines every rank's input into every rank's output, in rank order along the canonical tree over ranks.
 [[nodiscard]] Work all_reduce_async(Group& group, Buffer input, Buffer output, DType dtype,
                                     ReduceOp reduce = ReduceOp::kSum);
+
+/// The same, done when it returns; small ones in about the time of one exchange between processors.
+/// Shapes:     input and output of `elements` elements; they may be the same memory
+void all_reduce(Group& group, const void* input, void* output, std::int64_t elements, DType dtype,
+                ReduceOp reduce = ReduceOp::kSum);
 
 /// Combines every rank's input and gives rank r shard r of the result (spec::shard_range).
 [[nodiscard]] Work reduce_scatter_async(Group& group, Buffer input, Buffer output, DType dtype,

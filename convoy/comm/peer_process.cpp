@@ -5,11 +5,13 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
 #include "convoy/base/error.h"
@@ -83,6 +85,20 @@ bool ProcessWatch::ended() {
   pollfd event{descriptor_, POLLIN, 0};
   ended_ = ::poll(&event, 1, 0) == 1;
   return ended_;
+}
+
+void read_memory_of(std::int64_t pid, std::uint64_t address, void* to, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes;) {
+    iovec own{static_cast<std::byte*>(to) + done, bytes - done};
+    iovec other{reinterpret_cast<void*>(address + done), bytes - done};  // NOLINT: an address of the other process
+    const ssize_t got = ::process_vm_readv(static_cast<pid_t>(pid), &own, 1, &other, 1, 0);
+    if (got > 0) {
+      done += static_cast<std::size_t>(got);
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    throw Error(ErrorCode::kPeerLost, fmt::format("cannot read the memory of process {}: {}", pid, std::strerror(errno)));
+  }
 }
 
 }  // namespace convoy::comm

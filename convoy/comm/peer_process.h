@@ -1,6 +1,7 @@
 // Other processes of the host: where their shared files are found, and whether they still live.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -32,6 +33,10 @@ struct FilePlace {
   /// Errors:     kCorrupt naming the key
   static FilePlace parse(const std::string& key, const std::string& text);
 };
+
+/// Copies bytes from the memory of another process of this host.
+/// Errors:     kPeerLost naming the process and the kernel's reason: it is gone, or the kernel does not allow it
+void read_memory_of(std::int64_t pid, std::uint64_t address, void* to, std::size_t bytes);
 
 /// Notices the end of a process, even of one that its parent has not waited for yet.
 /// Threads:    one caller at a time

@@ -73,13 +73,17 @@ class SharedMemoryTransport final : public Transport {
   int size() const override { return size_; }
   std::string name() const override { return "shared_memory"; }
   std::size_t largest_message(const std::byte* data) const override {
-    return arena_.contains(data) ? SIZE_MAX : options_.chunk_bytes;
+    return arena_.contains(data) || reads_memory_ ? SIZE_MAX : options_.chunk_bytes;
   }
   std::optional<std::uint64_t> try_send(int peer, const MessageHeader& header, const std::byte* data) override;
   bool sent(int peer, std::uint64_t ticket) override {
     return ticket == kCopied || given_back(peer, loan_of(ticket), use_of(ticket));
   }
   bool try_receive(int peer, Message& message) override;
+  void fetch(const Message& message, std::size_t offset, std::byte* to, std::size_t bytes) override {
+    read_memory_of(pids_[static_cast<std::size_t>(message.peer)],
+                   reinterpret_cast<std::uint64_t>(message.data) + offset, to, bytes);
+  }
   void release(const Message& message) override;
   std::uint32_t signal() const override { return view_.rank(rank_).signal.load(); }
   void wait(std::uint32_t seen, Duration limit) override;
@@ -96,7 +100,13 @@ class SharedMemoryTransport final : public Transport {
   }
   // Peers that read on from the arena meet the abort notice before they call their result good.
   void withdraw(Duration) override {}
-  std::uint64_t sent_bytes(int peer) const override { return lanes_[static_cast<std::size_t>(peer)].bytes; }
+  std::uint64_t sent_bytes(int peer) const override {
+    return lanes_[static_cast<std::size_t>(peer)].bytes + published_bytes_;
+  }
+  std::size_t publish_capacity() const override { return view_.shape().publish_bytes; }
+  void publish(const Published& payload) override;
+  std::optional<Published> published(int rank, std::uint64_t sequence) override;
+  void watch_published(bool on) override { view_.rank(rank_).watches.store(on ? 1 : 0); }
 
  private:
   // The ticket of a message whose payload was free again at once. Others name a loan and its use.
@@ -133,6 +143,7 @@ class SharedMemoryTransport final : public Transport {
   void join(Store& store, const Deadline& deadline);
   void make_segment(Store& store);
   void map_peers(const std::vector<FilePlace>& places);
+  void try_reading();
   void await(Presence presence, const Deadline& deadline);
   void give_up(Store& store) noexcept;
   void leave() noexcept;
@@ -148,7 +159,13 @@ class SharedMemoryTransport final : public Transport {
   std::optional<observe::SharedBoard> board_;
   std::vector<FileMapping> peer_arenas_;
   std::vector<ProcessWatch> watches_;
+  std::vector<std::int64_t> pids_;
+  // Whether peers read this rank's large private buffers through the kernel, which lets all of them.
+  bool reads_memory_ = false;
+  std::uint64_t probe_ = 0;
   std::vector<LaneState> lanes_;
+  // Counted for each peer: all of them read it.
+  std::uint64_t published_bytes_ = 0;
 };
 
 std::optional<std::uint64_t> SharedMemoryTransport::try_send(int peer, const MessageHeader& header,
@@ -162,7 +179,8 @@ std::optional<std::uint64_t> SharedMemoryTransport::try_send(int peer, const Mes
   ends.head.store(++lane.sent);
   lane.bytes += header.bytes;
   touch(peer);
-  return slot.place == PayloadPlace::kArena ? ticket_of(slot.loan, slot.use) : kCopied;
+  const bool lent = slot.place == PayloadPlace::kArena || slot.place == PayloadPlace::kRemote;
+  return lent ? ticket_of(slot.loan, slot.use) : kCopied;
 }
 
 std::optional<std::size_t> SharedMemoryTransport::free_loan(int peer, std::size_t begin, std::size_t count,
@@ -182,13 +200,17 @@ bool SharedMemoryTransport::put_payload(int peer, LaneSlot& slot, std::uint64_t 
   LaneState& lane = this->lane(peer);
   slot.place = PayloadPlace::kNone;
   if (bytes == 0) return true;
-  const bool lend = arena_.contains(data, bytes);
+  const bool in_arena = arena_.contains(data, bytes);
+  const bool remote = !in_arena && reads_memory_ && (bytes >= options_.remote_bytes || bytes > options_.chunk_bytes);
+  const bool lend = in_arena || remote;
   CONVOY_CHECK(lend || bytes <= options_.chunk_bytes, "a message outside the arena fits into a staging chunk");
   const auto loan = lend ? free_loan(peer, 0, options_.slots, lane.next_loan)
                          : free_loan(peer, options_.slots, options_.staging_chunks, lane.next_chunk);
   if (!loan) return false;
-  slot.place = lend ? PayloadPlace::kArena : PayloadPlace::kStaging;
-  slot.offset = lend ? arena_.offset_of(data) : *loan - options_.slots;
+  slot.place = in_arena ? PayloadPlace::kArena : remote ? PayloadPlace::kRemote : PayloadPlace::kStaging;
+  slot.offset = in_arena ? arena_.offset_of(data)
+                : remote ? reinterpret_cast<std::uint64_t>(data)
+                         : *loan - options_.slots;
   slot.loan = static_cast<std::uint32_t>(*loan);
   slot.use = ++lane.uses[*loan];
   if (!lend) std::memcpy(view_.staging(rank_, peer, slot.offset), data, bytes);
@@ -206,12 +228,17 @@ bool SharedMemoryTransport::try_receive(int peer, Message& message) {
   message.peer = peer;
   message.ticket = kCopied;
   const std::uint64_t bytes = slot.header.bytes;
+  // Half of the loans stay free for messages behind those that the receiver keeps.
+  const bool may_keep = (lane.held + 1) * 2 <= options_.slots;
   bool sane = slot.place == PayloadPlace::kNone ? bytes == 0 : slot.loan < view_.shape().loans();
   if (slot.place == PayloadPlace::kArena) {
     sane = sane && bytes <= arena.size() && slot.offset <= arena.size() - bytes;
     message.data = arena.data() + slot.offset;
-    // Half of the loans stay free for messages behind those that the receiver keeps.
-    message.lent = (lane.held + 1) * 2 <= options_.slots;
+    message.lent = may_keep;
+  } else if (slot.place == PayloadPlace::kRemote) {
+    message.data = reinterpret_cast<const std::byte*>(slot.offset);  // NOLINT: an address of the sender
+    message.remote = true;
+    message.lent = may_keep;
   } else if (slot.place == PayloadPlace::kStaging) {
     sane = sane && bytes <= options_.chunk_bytes && slot.offset < options_.staging_chunks;
     if (sane) message.data = view_.staging(peer, rank_, slot.offset);
@@ -250,6 +277,34 @@ void SharedMemoryTransport::wait(std::uint32_t seen, Duration limit) {
     futex_wait(cell.signal, seen, std::min(kSlice, deadline.remaining()));
   }
   cell.sleepers.fetch_sub(1);
+}
+
+void SharedMemoryTransport::publish(const Published& payload) {
+  PublishCell& cell = view_.publication(rank_, payload.sequence);
+  cell.fingerprint = payload.fingerprint;
+  cell.bytes = payload.bytes;
+  std::byte* const place = payload.bytes <= PublishCell::kInlineBytes ? cell.inline_data
+                                                                       : reinterpret_cast<std::byte*>(&cell + 1);
+  std::memcpy(place, payload.data, payload.bytes);
+  published_bytes_ += payload.bytes;
+  // Number and watch are stored and loaded in one total order: either the other side, having said that it watches,
+  // finds this number, or its watch is seen here.
+  cell.sequence.store(payload.sequence);
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank != rank_ && view_.rank(rank).watches.load() != 0) touch(rank);
+  }
+}
+
+std::optional<Published> SharedMemoryTransport::published(int rank, std::uint64_t sequence) {
+  const PublishCell& cell = view_.publication(rank, sequence);
+  if (cell.sequence.load(std::memory_order_acquire) != sequence) return std::nullopt;
+  const std::uint64_t bytes = cell.bytes;
+  if (bytes > view_.shape().publish_bytes) {
+    throw Error(ErrorCode::kInternal, fmt::format("rank {} publishes {} bytes, more than there is room for", rank, bytes));
+  }
+  const std::byte* const place =
+      bytes <= PublishCell::kInlineBytes ? cell.inline_data : reinterpret_cast<const std::byte*>(&cell + 1);
+  return Published{sequence, cell.fingerprint, place, bytes};
 }
 
 void SharedMemoryTransport::raise_abort(const AbortNotice& notice) {
@@ -303,11 +358,34 @@ void SharedMemoryTransport::join(Store& store, const Deadline& deadline) {
   map_peers(places);
   // Two steps: nobody takes its keys away before all have read them, and nobody goes on before all keys are gone, so
   // that the same name can be used again at once.
+  probe_ = random_number();
+  view_.rank(rank_).probe_value.store(probe_);
+  view_.rank(rank_).probe_address.store(reinterpret_cast<std::uint64_t>(&probe_));
   await(Presence::kMapped, deadline);
+  try_reading();
   meeting_.leave(store, "rank");
   if (rank_ == 0) store.remove(meeting_.key("control"));
   await(Presence::kReady, deadline);
+  reads_memory_ = options_.remote_bytes < SIZE_MAX;
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer != rank_ && view_.ends(rank_, peer).reads_memory.load() == 0) reads_memory_ = false;
+  }
   segment_.close_descriptor();
+}
+
+// Says to each peer whether its memory can be read here: kernels allow it to some and not to others.
+void SharedMemoryTransport::try_reading() {
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    const RankCell& cell = view_.rank(peer);
+    std::uint64_t found = 0;
+    try {
+      read_memory_of(pids_[static_cast<std::size_t>(peer)], cell.probe_address.load(), &found, sizeof(found));
+    } catch (const Error&) {
+      continue;
+    }
+    if (found == cell.probe_value.load()) view_.ends(peer, rank_).reads_memory.store(1);
+  }
 }
 
 void SharedMemoryTransport::make_segment(Store& store) {
@@ -326,6 +404,7 @@ void SharedMemoryTransport::make_segment(Store& store) {
 void SharedMemoryTransport::map_peers(const std::vector<FilePlace>& places) {
   for (int rank = 0; rank < size_; ++rank) {
     const FilePlace& place = places[static_cast<std::size_t>(rank)];
+    pids_.push_back(place.pid);
     if (rank == rank_) {
       peer_arenas_.emplace_back();
       watches_.emplace_back();

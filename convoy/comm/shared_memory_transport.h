@@ -27,6 +27,9 @@ struct SharedMemoryOptions {
   /// Payloads outside the arena go through this many chunks of this many bytes a pair of ranks; taken when first used.
   std::size_t staging_chunks = 4;
   std::size_t chunk_bytes = std::size_t{1} << 18;
+  /// Payloads outside the arena of at least this many bytes are read from the sender's memory in one copy, where the
+  /// kernel allows that (process_vm_readv). Smaller: more system calls; larger: more double copies; SIZE_MAX: never.
+  std::size_t remote_bytes = std::size_t{1} << 15;
 };
 
 /// Joins the other ranks and returns this rank's end. Nothing lies in the file system, and nothing is left in the

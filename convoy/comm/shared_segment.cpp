@@ -19,6 +19,7 @@ namespace {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<Presence>::is_always_lock_free,
               "atomics are shared between processes");
 static_assert(sizeof(LaneSlot) == 64, "a slot is one cache line");
+static_assert(sizeof(PublishCell) == 64, "a short publication is one cache line");
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHeaderBytes = 64;
@@ -29,8 +30,13 @@ std::size_t board_offset() { return kHeaderBytes + sizeof(AbortCell); }
 std::size_t cells_offset(const SegmentShape& shape) {
   return board_offset() + round_up(observe::SharedBoard::bytes(shape.ranks), 64);
 }
-std::size_t lanes_offset(const SegmentShape& shape) {
+std::size_t publications_offset(const SegmentShape& shape) {
   return round_up(cells_offset(shape) + static_cast<std::size_t>(shape.ranks) * sizeof(RankCell), kPage);
+}
+std::size_t publication_bytes(const SegmentShape& shape) { return sizeof(PublishCell) + round_up(shape.publish_bytes, 64); }
+std::size_t lanes_offset(const SegmentShape& shape) {
+  return round_up(publications_offset(shape) + 2 * static_cast<std::size_t>(shape.ranks) * publication_bytes(shape),
+                  kPage);
 }
 std::size_t lane_head_bytes(const SegmentShape& shape) {
   return round_up(sizeof(LaneEnds) + shape.slots * sizeof(LaneSlot) + shape.loans() * sizeof(LaneLoan), kPage);
@@ -120,6 +126,11 @@ std::byte* SegmentView::board() const { return memory_ + board_offset(); }
 
 RankCell& SegmentView::rank(int rank) const {
   return reinterpret_cast<RankCell*>(memory_ + cells_offset(shape_))[rank];
+}
+
+PublishCell& SegmentView::publication(int rank, std::uint64_t sequence) const {
+  const std::size_t number = 2 * static_cast<std::size_t>(rank) + sequence % 2;
+  return *reinterpret_cast<PublishCell*>(memory_ + publications_offset(shape_) + number * publication_bytes(shape_));
 }
 
 std::byte* SegmentView::lane(int from, int to) const {

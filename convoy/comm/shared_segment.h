@@ -46,13 +46,13 @@ class FileMapping {
 };
 
 /// Where a payload lies.
-enum class PayloadPlace : std::uint32_t { kNone = 0, kArena = 1, kStaging = 2 };
+enum class PayloadPlace : std::uint32_t { kNone = 0, kArena = 1, kStaging = 2, kRemote = 3 };
 
 /// One message in a lane.
 struct alignas(64) LaneSlot {
   /// What the message says about itself.
   MessageHeader header;
-  /// An offset into the sender's arena, or the number of a staging chunk.
+  /// An offset into the sender's arena, the number of a staging chunk, or an address in the sender's memory.
   std::uint64_t offset = 0;
   /// The loan on which the payload hangs, and how often that loan has been given.
   std::uint32_t loan = 0;
@@ -68,6 +68,8 @@ struct LaneEnds {
   alignas(64) std::atomic<std::uint64_t> head;
   /// Messages that were taken out.
   alignas(64) std::atomic<std::uint64_t> tail;
+  /// Whether the receiver can read the sender's memory through the kernel.
+  std::atomic<std::uint32_t> reads_memory;
 };
 
 /// A loan: the newest use of it that the receiver has given back.
@@ -84,6 +86,26 @@ struct alignas(64) RankCell {
   std::atomic<std::uint32_t> sleepers;
   /// How far the rank is.
   std::atomic<Presence> presence;
+  /// Whether the rank wants its signal changed when another one publishes.
+  std::atomic<std::uint32_t> watches;
+  /// Where in the rank's own memory a number lies by which peers try whether the kernel lets them read it.
+  std::atomic<std::uint64_t> probe_address;
+  /// That number.
+  std::atomic<std::uint64_t> probe_value;
+};
+
+/// What a rank publishes: a small payload lies in the same cache line as its number, so that one line crosses over.
+struct alignas(64) PublishCell {
+  /// The payload that fits in the line.
+  static constexpr std::size_t kInlineBytes = 40;
+  /// The operation's number.
+  std::atomic<std::uint64_t> sequence;
+  /// What the ranks must agree on, hashed.
+  std::uint64_t fingerprint;
+  /// The length of the payload; a longer one than kInlineBytes lies behind the cell.
+  std::uint64_t bytes;
+  /// A short payload.
+  std::byte inline_data[kInlineBytes];
 };
 
 /// The abort notice: `state` goes from 0 over 1 (being written) to 2 (readable).
@@ -111,6 +133,8 @@ struct SegmentShape {
   std::size_t staging_chunks = 4;
   /// The size of such a chunk.
   std::size_t chunk_bytes = std::size_t{1} << 18;
+  /// The largest payload that is published.
+  std::size_t publish_bytes = std::size_t{1} << 14;
 
   /// Returns how many loans a lane has: the last ones belong to the staging chunks.
   std::size_t loans() const { return slots + staging_chunks; }
@@ -136,6 +160,8 @@ class SegmentView {
   std::byte* board() const;
   /// Returns a rank's cell.
   RankCell& rank(int rank) const;
+  /// Returns where a rank publishes operation number `sequence`: two places take turns.
+  PublishCell& publication(int rank, std::uint64_t sequence) const;
   /// Returns the ends of a lane.
   LaneEnds& ends(int from, int to) const;
   /// Returns the slot of a lane that holds its message number `number`.

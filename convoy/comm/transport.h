@@ -34,6 +34,8 @@ struct Message {
   /// Whether data may be kept for as long as the receiver likes: it lies where the sender has it. Otherwise it lies in
   /// a buffer of the transport, must be copied out and released before anything else is waited for.
   bool lent = false;
+  /// Whether data is an address in the sender's own memory, which only Transport::fetch reads.
+  bool remote = false;
   /// The sender, and the transport's own number of the message.
   int peer = -1;
   /// The transport's own number of the message.
@@ -47,6 +49,18 @@ struct AbortNotice {
   ErrorCode code = ErrorCode::kAborted;
   /// What failed there.
   std::string message;
+};
+
+/// A small payload that one rank shows to all others at once.
+struct Published {
+  /// The operation's number; a rank shows at most one payload for each.
+  std::uint64_t sequence = 0;
+  /// What the ranks must agree on, hashed.
+  std::uint64_t fingerprint = 0;
+  /// The payload.
+  const std::byte* data = nullptr;
+  /// Its length.
+  std::size_t bytes = 0;
 };
 
 /// Moves messages between the ranks of one group.
@@ -72,6 +86,8 @@ class Transport {
   virtual bool sent(int peer, std::uint64_t ticket) = 0;
   /// Takes the next message of a peer if one has arrived.
   virtual bool try_receive(int peer, Message& message) = 0;
+  /// Copies bytes [offset, offset + bytes) of a remote message's payload.
+  virtual void fetch(const Message& /*message*/, std::size_t /*offset*/, std::byte* /*to*/, std::size_t /*bytes*/) {}
   /// Gives a message's memory back to its sender. Messages of one peer may be released in any order.
   virtual void release(const Message& message) = 0;
   /// Returns a number that changes whenever anything may have changed for this rank: read it, look, then wait on it.
@@ -95,6 +111,17 @@ class Transport {
   virtual void withdraw(Duration limit) = 0;
   /// Returns how many payload bytes this rank has sent to a peer so far, whichever way they went.
   virtual std::uint64_t sent_bytes(int peer) const = 0;
+
+  /// Returns the largest payload that publish() takes; 0 where ranks have no memory that all of them read.
+  virtual std::size_t publish_capacity() const { return 0; }
+  /// Shows a payload to all ranks. It stays readable until this rank has shown another one and every rank has shown one
+  /// after it, or has entered a later operation: who waits for all in every operation may read in peace.
+  /// Ownership:  copies the payload
+  virtual void publish(const Published& /*payload*/) {}
+  /// Returns what a rank shows under an operation's number, if it is there yet. Reading it needs no release.
+  virtual std::optional<Published> published(int /*rank*/, std::uint64_t /*sequence*/) { return std::nullopt; }
+  /// Says that this rank waits for payloads, so that publish() changes its signal; undone with false.
+  virtual void watch_published(bool /*on*/) {}
 };
 
 }  // namespace convoy::comm

@@ -22,6 +22,8 @@ DType to_dtype(torch::ScalarType type) {
     case torch::kInt64: return DType::kInt64;
     case torch::kUInt8:
     case torch::kBool: return DType::kUInt8;
+    case torch::kBFloat16: return DType::kBFloat16;
+    case torch::kHalf: return DType::kFloat16;
     default: break;
   }
   throw Error(ErrorCode::kNotSupported, fmt::format("tensors of type {} are not exchanged", torch::toString(type)));
@@ -34,6 +36,8 @@ torch::ScalarType to_scalar_type(DType type) {
     case DType::kInt32: return torch::kInt32;
     case DType::kInt64: return torch::kInt64;
     case DType::kUInt8: return torch::kUInt8;
+    case DType::kBFloat16: return torch::kBFloat16;
+    case DType::kFloat16: return torch::kHalf;
   }
   throw Error(ErrorCode::kInternal, "unknown element type");
 }

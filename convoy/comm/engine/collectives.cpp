@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <utility>
 
 #include "convoy/comm/group.h"
 #include "convoy/spec/collectives/all_gather.h"
+#include "convoy/spec/collectives/all_reduce.h"
 #include "convoy/spec/collectives/barrier.h"
 #include "convoy/spec/collectives/ordered.h"
 #include "convoy/spec/collectives/rooted.h"
@@ -14,15 +14,20 @@
 namespace convoy::comm {
 namespace {
 
-Work submit(Group& group, std::shared_ptr<const spec::Schedule> schedule, std::vector<Buffer> inputs, Buffer output,
-            DType dtype, ReduceOp reduce) {
+Collective make_collective(std::shared_ptr<const spec::Schedule> schedule, std::vector<Buffer> inputs, Buffer output,
+                           DType dtype, ReduceOp reduce) {
   Collective collective;
   collective.schedule = std::move(schedule);
   collective.inputs = std::move(inputs);
   collective.output = std::move(output);
   collective.dtype = dtype;
   collective.reduce = reduce;
-  return group.submit(std::move(collective));
+  return collective;
+}
+
+Work submit(Group& group, std::shared_ptr<const spec::Schedule> schedule, std::vector<Buffer> inputs, Buffer output,
+            DType dtype, ReduceOp reduce) {
+  return group.submit(make_collective(std::move(schedule), std::move(inputs), std::move(output), dtype, reduce));
 }
 
 // The layout in which each rank brings one leaf.
@@ -37,6 +42,16 @@ std::string layout_key(const spec::OrderedLayout& layout) {
   std::string key = fmt::format("{}", layout.leaves);
   for (const spec::ReplicaRange& range : layout.owners) key += fmt::format(" {}-{}", range.begin, range.end);
   return key;
+}
+
+// Both sum along the same tree, so the size decides on speed alone.
+std::shared_ptr<const spec::Schedule> all_reduce_schedule(Group& group, std::int64_t elements, DType dtype) {
+  if (static_cast<std::size_t>(elements) * element_bytes(dtype) <= group.small_bytes()) {
+    return group.schedule(fmt::format("direct_all_reduce {}", elements),
+                          [&] { return spec::direct_all_reduce(group.size(), elements); });
+  }
+  return group.schedule(fmt::format("all_reduce {}", elements),
+                        [&] { return spec::ordered_all_reduce(one_leaf_each(group.size()), elements); });
 }
 
 void check_ranks(const Group& group, const char* what, std::size_t ranks) {
@@ -58,9 +73,17 @@ Work ordered_all_reduce_async(Group& group, const spec::OrderedLayout& layout, s
 
 Work all_reduce_async(Group& group, Buffer input, Buffer output, DType dtype, ReduceOp reduce) {
   const std::int64_t elements = input.elements();
-  auto schedule = group.schedule(fmt::format("all_reduce {}", elements),
-                                 [&] { return spec::ordered_all_reduce(one_leaf_each(group.size()), elements); });
+  auto schedule = all_reduce_schedule(group, elements, dtype);
   return submit(group, std::move(schedule), {std::move(input)}, std::move(output), dtype, reduce);
+}
+
+void all_reduce(Group& group, const void* input, void* output, std::int64_t elements, DType dtype, ReduceOp reduce) {
+  const auto* const from = static_cast<const std::byte*>(input);
+  auto* const to = static_cast<std::byte*>(output);
+  if (group.try_all_reduce(from, to, elements, dtype, reduce)) return;
+  group.run(make_collective(all_reduce_schedule(group, elements, dtype),
+                            {Buffer({Extent{const_cast<std::byte*>(from), elements}})}, Buffer({Extent{to, elements}}),
+                            dtype, reduce));
 }
 
 Work reduce_scatter_async(Group& group, Buffer input, Buffer output, DType dtype, ReduceOp reduce) {
@@ -88,14 +111,12 @@ Work broadcast_async(Group& group, Buffer buffer, int root, DType dtype) {
 
 void barrier(Group& group) {
   auto schedule = group.schedule("barrier", [&] { return spec::dissemination_barrier(group.size()); });
-  submit(group, std::move(schedule), {}, Buffer(), DType::kUInt8, ReduceOp::kSum).wait();
+  group.run(make_collective(std::move(schedule), {}, Buffer(), DType::kUInt8, ReduceOp::kSum));
 }
 
 double all_reduce_number(Group& group, double value, ReduceOp reduce) {
-  std::array<double, 1> number{value};
-  const Buffer buffer{std::span<double>(number)};
-  all_reduce_async(group, buffer, buffer, DType::kFloat64, reduce).wait();
-  return number[0];
+  all_reduce(group, &value, &value, 1, DType::kFloat64, reduce);
+  return value;
 }
 
 }  // namespace convoy::comm

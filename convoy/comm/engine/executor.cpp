@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "convoy/comm/engine/pieces.h"
 #include "convoy/comm/engine/reduce.h"
 
 namespace convoy::comm {
@@ -16,49 +17,6 @@ constexpr std::size_t kPooledBlocks = 16;
 bool overlap(const std::byte* a, const std::byte* a_end, const std::byte* b, const std::byte* b_end) {
   return a < b_end && b < a_end;
 }
-
-// Copies elements from pieces to pieces of the same total length that are cut differently.
-void copy_pieces(const std::vector<Extent>& from, const std::vector<Extent>& to, std::size_t element_bytes) {
-  std::size_t source = 0;
-  std::size_t source_done = 0;
-  for (const Extent& target : to) {
-    const std::size_t bytes = static_cast<std::size_t>(target.elements) * element_bytes;
-    for (std::size_t done = 0; done < bytes;) {
-      const std::size_t length = static_cast<std::size_t>(from[source].elements) * element_bytes;
-      const std::size_t step = std::min(bytes - done, length - source_done);
-      if (target.data + done != from[source].data + source_done) {
-        std::memmove(target.data + done, from[source].data + source_done, step);
-      }
-      done += step;
-      source_done += step;
-      if (source_done == length) {
-        ++source;
-        source_done = 0;
-      }
-    }
-  }
-}
-
-// Walks along pieces of one chunk.
-class PieceCursor {
- public:
-  explicit PieceCursor(std::vector<Extent> pieces) : pieces_(std::move(pieces)) {}
-  std::byte* data(std::size_t element_bytes) const {
-    return pieces_[at_].data + static_cast<std::size_t>(done_) * element_bytes;
-  }
-  std::int64_t left() const { return pieces_[at_].elements - done_; }
-  void advance(std::int64_t elements) {
-    done_ += elements;
-    if (done_ < pieces_[at_].elements) return;
-    ++at_;
-    done_ = 0;
-  }
-
- private:
-  std::vector<Extent> pieces_;
-  std::size_t at_ = 0;
-  std::int64_t done_ = 0;
-};
 
 }  // namespace
 
@@ -95,13 +53,22 @@ Executor::Executor(Transport& transport, const ExecutorOptions& options, Scratch
       operation_(operation),
       sent_bytes_(sent_bytes),
       element_bytes_(element_bytes(collective.dtype)),
+      stream_(collective.output.elements() * static_cast<std::int64_t>(element_bytes_) >=
+              options.cache_bytes / transport.size()),
       rank_(transport.rank()),
       deadline_(system_clock(), options.timeout),
       began_(system_clock().now()),
       peers_(static_cast<std::size_t>(transport.size())),
-      scratches_(static_cast<std::size_t>(collective.schedule->scratches[static_cast<std::size_t>(rank_)])) {}
+      scratches_(static_cast<std::size_t>(collective.schedule->scratches[static_cast<std::size_t>(rank_)])) {
+  const std::vector<std::int64_t>& work = collective.schedule->work_elements;
+  const std::int64_t elements = work.empty() ? 0 : work[static_cast<std::size_t>(rank_)];
+  if (elements == 0) return;
+  work_block_ = pool_.take(static_cast<std::size_t>(elements) * element_bytes_);
+  work_ = {Extent{work_block_.memory.get(), elements}};
+}
 
 Executor::~Executor() {
+  if (work_block_.memory != nullptr) pool_.give(std::move(work_block_));
   for (Scratch& scratch : scratches_) let_go(scratch);
   for (Deferred& part : deferred_) let_go(part.source);
   transport_.board().update(rank_, observe::BoardPhase::kOutside, messages_, -1);
@@ -116,6 +83,28 @@ void Executor::run() {
   wait_until_all_sent();
   // A peer that failed may have written memory that was read here: then its notice is there by now.
   look_up();
+}
+
+SmallReduce Executor::small_operation() const {
+  return {operation_.sequence, collective_.dtype, collective_.reduce, collective_.output.elements()};
+}
+
+void Executor::run_small(SmallReducer& reducer, bool shown) {
+  const SmallReduce operation = small_operation();
+  const std::size_t bytes = static_cast<std::size_t>(operation.elements) * element_bytes_;
+  ScratchPool::Block whole = pool_.take(bytes);
+  const std::vector<Extent> pieces{Extent{whole.memory.get(), operation.elements}};
+  if (!shown) {
+    const std::span<const Extent> input = collective_.inputs.front().extents();
+    copy_pieces({input.begin(), input.end()}, pieces, element_bytes_);
+    reducer.publish(operation, whole.memory.get());
+    sent_bytes_.fetch_add(bytes * (peers_.size() - 1), std::memory_order_relaxed);
+  }
+  if (!reducer.spin(operation)) wait_for_published(reducer);
+  const std::span<const Extent> output = collective_.output.extents();
+  reducer.combine_all(operation, whole.memory.get());
+  copy_pieces(pieces, {output.begin(), output.end()}, element_bytes_);
+  pool_.give(std::move(whole));
 }
 
 void Executor::run_round(const spec::Round& round) {
@@ -263,22 +252,44 @@ void Executor::place(const Message& message, const spec::Chunk& part) {
     // What this round sends may be released only after the other side could write, which waits for us in turn: then
     // nothing may stay lent.
     deferred_.push_back(Deferred{part, Scratch{}});
-    hold(deferred_.back().source, message, message.lent && !conflicts(targets, true));
+    hold(deferred_.back().source, message, message.lent && !message.remote && !conflicts(targets, true));
     return;
   }
-  copy_pieces({Extent{const_cast<std::byte*>(message.data), part.count}}, targets, element_bytes_);
+  if (message.remote) {
+    fetch(message, targets);
+  } else {
+    copy_pieces({Extent{const_cast<std::byte*>(message.data), part.count}}, targets, element_bytes_, stream_);
+  }
   transport_.release(message);
 }
 
+void Executor::fetch(const Message& message, const std::vector<Extent>& targets) {
+  std::size_t done = 0;
+  for (const Extent& target : targets) {
+    const std::size_t bytes = static_cast<std::size_t>(target.elements) * element_bytes_;
+    transport_.fetch(message, done, target.data, bytes);
+    done += bytes;
+  }
+}
+
 void Executor::hold(Scratch& scratch, const Message& message, bool keep_lent) {
+  if (message.remote && keep_lent && scratch.pieces.empty()) {
+    scratch.remote.push_back(message);
+    return;
+  }
+  own_remote(scratch);
   const auto elements = static_cast<std::int64_t>(message.header.bytes / element_bytes_);
-  if (keep_lent) {
+  if (keep_lent && !message.remote) {
     scratch.pieces.push_back(Extent{const_cast<std::byte*>(message.data), elements});
     scratch.lent.push_back(message);
     return;
   }
   scratch.owned.push_back(pool_.take(message.header.bytes));
-  std::memcpy(scratch.owned.back().memory.get(), message.data, message.header.bytes);
+  if (message.remote) {
+    transport_.fetch(message, 0, scratch.owned.back().memory.get(), message.header.bytes);
+  } else {
+    std::memcpy(scratch.owned.back().memory.get(), message.data, message.header.bytes);
+  }
   scratch.pieces.push_back(Extent{scratch.owned.back().memory.get(), elements});
   transport_.release(message);
 }
@@ -287,7 +298,7 @@ void Executor::write_deferred() {
   for (std::size_t i = 0; i < deferred_.size(); ++i) {
     const std::vector<Extent> targets = pieces_of(deferred_[i].target);
     wait_until_writable(targets);
-    copy_pieces(deferred_[i].source.pieces, targets, element_bytes_);
+    copy_pieces(deferred_[i].source.pieces, targets, element_bytes_, stream_);
     let_go(deferred_[i].source);
   }
   deferred_.clear();
@@ -303,13 +314,25 @@ void Executor::combine_chunks(const spec::Operation& operation) {
   std::vector<Extent> targets = pieces_of(operation.target);
   wait_until_writable(targets);
   PieceCursor target(std::move(targets));
+  const std::int64_t most = std::max<std::int64_t>(1, options_.chunk_bytes / static_cast<std::int64_t>(element_bytes_));
+  // A source in a peer's own memory is read through a chunk that stays in the cache.
   std::vector<PieceCursor> sources;
-  for (const spec::Chunk& source : operation.sources) sources.emplace_back(pieces_of(source));
+  std::vector<const Scratch*> remote;
+  std::vector<ScratchPool::Block> windows;
+  for (const spec::Chunk& source : operation.sources) {
+    remote.push_back(remote_scratch(source));
+    if (remote.back() != nullptr) {
+      windows.push_back(pool_.take(static_cast<std::size_t>(std::min(most, source.count)) * element_bytes_));
+      sources.emplace_back(std::vector<Extent>{Extent{windows.back().memory.get(), source.count}});
+    } else {
+      windows.emplace_back();
+      sources.emplace_back(pieces_of(source));
+    }
+  }
   const std::vector<int> copy_program{0};
   const std::vector<int>& program = operation.kind == spec::OpKind::kCopy ? copy_program : operation.program;
   const bool divides = operation.final && collective_.reduce == ReduceOp::kMean;
   const int divisor = divides ? collective_.schedule->contributions : 1;
-  const std::int64_t most = std::max<std::int64_t>(1, options_.chunk_bytes / static_cast<std::int64_t>(element_bytes_));
   std::vector<const std::byte*> at(sources.size());
   for (std::int64_t left = operation.target.count; left > 0;) {
     std::int64_t count = std::min({left, most, target.left()});
@@ -317,15 +340,32 @@ void Executor::combine_chunks(const spec::Operation& operation) {
       count = std::min(count, sources[i].left());
       at[i] = sources[i].data(element_bytes_);
     }
-    combine(collective_.dtype, collective_.reduce, program, at, target.data(element_bytes_), count, divisor);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (remote[i] == nullptr) continue;
+      const auto done = static_cast<std::size_t>(operation.target.count - left) * element_bytes_;
+      read_remote(*remote[i], done, windows[i].memory.get(), static_cast<std::size_t>(count) * element_bytes_);
+      at[i] = windows[i].memory.get();
+    }
+    combine(collective_.dtype, collective_.reduce, program, at, target.data(element_bytes_), count, divisor,
+            stream_ && operation.target.kind == spec::BufferKind::kOutput);
     target.advance(count);
     for (PieceCursor& source : sources) source.advance(count);
     left -= count;
     if (left > 0) look_up();
   }
+  for (ScratchPool::Block& window : windows) {
+    if (window.memory) pool_.give(std::move(window));
+  }
   for (const spec::Chunk& source : operation.sources) {
     if (source.kind == spec::BufferKind::kScratch) let_go(scratches_[static_cast<std::size_t>(source.index)]);
   }
+}
+
+// Returns the scratch buffer of a chunk when it lies in a peer's own memory, else null.
+const Executor::Scratch* Executor::remote_scratch(const spec::Chunk& chunk) const {
+  if (chunk.kind != spec::BufferKind::kScratch) return nullptr;
+  const Scratch& scratch = scratches_[static_cast<std::size_t>(chunk.index)];
+  return scratch.remote.empty() ? nullptr : &scratch;
 }
 
 void Executor::own_everything_held() {
@@ -333,7 +373,28 @@ void Executor::own_everything_held() {
   for (Deferred& part : deferred_) own(part.source);
 }
 
+// Copies what lies in the sender's memory, and gives it back.
+void Executor::own_remote(Scratch& scratch) {
+  for (const Message& message : std::exchange(scratch.remote, {})) hold(scratch, message, false);
+}
+
+void Executor::read_remote(const Scratch& scratch, std::size_t offset, std::byte* to, std::size_t bytes) {
+  for (const Message& message : scratch.remote) {
+    if (bytes == 0) return;
+    if (offset >= message.header.bytes) {
+      offset -= message.header.bytes;
+      continue;
+    }
+    const std::size_t count = std::min<std::size_t>(bytes, message.header.bytes - offset);
+    transport_.fetch(message, offset, to, count);
+    to += count;
+    bytes -= count;
+    offset = 0;
+  }
+}
+
 void Executor::own(Scratch& scratch) {
+  own_remote(scratch);
   if (scratch.lent.empty()) return;
   std::int64_t elements = 0;
   for (const Extent& piece : scratch.pieces) elements += piece.elements;
@@ -347,6 +408,7 @@ void Executor::own(Scratch& scratch) {
 
 void Executor::let_go(Scratch& scratch) {
   for (const Message& message : scratch.lent) transport_.release(message);
+  for (const Message& message : scratch.remote) transport_.release(message);
   for (ScratchPool::Block& block : scratch.owned) pool_.give(std::move(block));
   scratch = Scratch{};
 }
@@ -374,6 +436,8 @@ std::vector<Extent> Executor::pieces_of(const spec::Chunk& chunk) {
     extents = collective_.inputs[static_cast<std::size_t>(chunk.index)].extents();
   } else if (chunk.kind == spec::BufferKind::kScratch) {
     extents = scratches_[static_cast<std::size_t>(chunk.index)].pieces;
+  } else if (chunk.kind == spec::BufferKind::kWork) {
+    extents = work_;
   }
   std::vector<Extent> pieces;
   std::int64_t skip = chunk.offset;

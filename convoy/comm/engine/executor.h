@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/comm/engine/small_reduce.h"
 #include "convoy/comm/group.h"
 
 namespace convoy::comm {
@@ -29,6 +30,8 @@ struct ExecutorOptions {
   Duration silent_after = std::chrono::milliseconds(1500);
   /// Reductions work through this many bytes at a time.
   std::int64_t chunk_bytes = 1 << 18;
+  /// Operations whose results have more bytes, all ranks' together, are stored past the caches.
+  std::int64_t cache_bytes = 0;
 };
 
 /// Memory for what has to be copied out, kept between operations.
@@ -65,6 +68,9 @@ class Executor {
   /// Enters, agrees with all ranks that they mean the same operation, and runs it.
   /// Errors:     kDesync, kTimeout, kPeerLost, kAborted, as Group says
   void run();
+  /// Runs a small all-reduce by publication; `shown` says that this rank's input is published already.
+  /// Errors:     as run()
+  void run_small(SmallReducer& reducer, bool shown);
 
  private:
   // A lent send that the receiver has not released.
@@ -84,6 +90,8 @@ class Executor {
   struct Scratch {
     std::vector<Extent> pieces;
     std::vector<Message> lent;
+    // Messages that lie in the sender's own memory, in order; then there is nothing else, and pieces is empty.
+    std::vector<Message> remote;
     std::vector<ScratchPool::Block> owned;
   };
   // A receive that is not complete; messages from one peer fill its receives in order.
@@ -105,6 +113,7 @@ class Executor {
     bool seen_lost = false;
   };
 
+  SmallReduce small_operation() const;
   void agree();
   std::vector<int> not_entered();
   void check_agreement();
@@ -117,17 +126,22 @@ class Executor {
   bool take_next(int peer, Peer& traffic);
   void check_message(const Message& message, const Peer& traffic, std::int64_t room) const;
   void place(const Message& message, const spec::Chunk& part);
+  void fetch(const Message& message, const std::vector<Extent>& targets);
   void hold(Scratch& scratch, const Message& message, bool keep_lent);
   void write_deferred();
   void combine_chunks(const spec::Operation& operation);
   void own_everything_held();
   void own(Scratch& scratch);
+  const Scratch* remote_scratch(const spec::Chunk& chunk) const;
+  void own_remote(Scratch& scratch);
+  void read_remote(const Scratch& scratch, std::size_t offset, std::byte* to, std::size_t bytes);
   void let_go(Scratch& scratch);
   void forget_sent();
   bool conflicts(const std::byte* data, std::size_t bytes, bool this_round_only) const;
   bool conflicts(const std::vector<Extent>& pieces, bool this_round_only) const;
   void wait_until_writable(const std::vector<Extent>& pieces);
   void wait_until_all_sent();
+  void wait_for_published(SmallReducer& reducer);
   std::vector<Extent> pieces_of(const spec::Chunk& chunk);
   std::vector<int> pending_peers() const;
 
@@ -146,6 +160,7 @@ class Executor {
   const observe::BoardOperation operation_;
   std::atomic<std::uint64_t>& sent_bytes_;
   const std::size_t element_bytes_;
+  const bool stream_;
   const int rank_;
   const Deadline deadline_;
   const TimePoint began_;
@@ -154,6 +169,8 @@ class Executor {
   std::uint64_t messages_ = 0;
   std::vector<Peer> peers_;
   std::vector<Scratch> scratches_;
+  ScratchPool::Block work_block_;
+  std::vector<Extent> work_;
   std::vector<Deferred> deferred_;
   std::vector<Outstanding> outstanding_;
 };

@@ -60,6 +60,28 @@ void Executor::check_agreement() {
   }
 }
 
+// What the ranks mean is compared only now, when it takes long: a rank that shows another fingerprint, or nothing, has
+// entered something else or has not come yet.
+void Executor::wait_for_published(SmallReducer& reducer) {
+  const SmallReduce operation = small_operation();
+  last_beat_ = TimePoint();
+  beat();
+  transport_.board().enter(rank_, operation_);
+  transport_.wake_all();
+  struct Watch {
+    explicit Watch(Transport& transport) : transport_(transport) { transport.watch_published(true); }
+    ~Watch() { transport_.watch_published(false); }
+    Transport& transport_;
+  } watch(transport_);
+  while (true) {
+    const std::uint32_t seen = transport_.signal();
+    const int missing = reducer.missing(operation);
+    if (missing < 0) return;
+    check_agreement();
+    block(seen, {missing});
+  }
+}
+
 void Executor::wait_until_writable(const std::vector<Extent>& pieces) {
   forget_sent();
   if (conflicts(pieces, true)) own_everything_held();

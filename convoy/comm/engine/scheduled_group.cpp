@@ -10,6 +10,8 @@
 #include "convoy/base/hash.h"
 #include "convoy/base/log.h"
 #include "convoy/comm/engine/reduce.h"
+#include "convoy/comm/kernels/steps.h"
+#include "convoy/spec/collectives/all_reduce.h"
 
 namespace convoy::comm {
 namespace {
@@ -53,15 +55,31 @@ std::uint64_t hash_of(const spec::Schedule& schedule) {
   return hash64(bytes, hash64(schedule.algorithm));
 }
 
-bool has_reduction(const spec::Schedule& schedule) {
+// Whether this is the schedule that a small all-reduce executes by publication; with another order of ranks it sums in
+// another order.
+bool is_plain_direct(const spec::Schedule& schedule, std::uint64_t hash) {
+  if (schedule.algorithm != "direct" || schedule.collective != "all_reduce" || schedule.elements == 0) return false;
+  return hash == hash_of(spec::direct_all_reduce(static_cast<int>(schedule.ranks.size()), schedule.elements));
+}
+
+// Says of a schedule whether it has reductions at all, and whether one's result is reduced further.
+struct Reductions {
+  bool any = false;
+  bool partial = false;
+};
+
+Reductions reductions_of(const spec::Schedule& schedule) {
+  Reductions found;
   for (const spec::RankRounds& rounds : schedule.ranks) {
     for (const spec::Round& round : rounds) {
       for (const spec::Operation& operation : round) {
-        if (operation.kind == spec::OpKind::kReduce) return true;
+        if (operation.kind != spec::OpKind::kReduce) continue;
+        found.any = true;
+        found.partial = found.partial || !operation.final;
       }
     }
   }
-  return false;
+  return found;
 }
 
 ExecutorOptions executor_options(const GroupOptions& options) {
@@ -71,6 +89,7 @@ ExecutorOptions executor_options(const GroupOptions& options) {
   chosen.timeout = options.timeout;
   chosen.silent_after = options.silent_after;
   chosen.chunk_bytes = options.chunk_bytes;
+  chosen.cache_bytes = options.cache_bytes > 0 ? options.cache_bytes : kernels::largest_cache_bytes();
   return chosen;
 }
 
@@ -80,7 +99,8 @@ ScheduledGroup::ScheduledGroup(std::unique_ptr<Transport> transport, const Group
     : options_(options),
       executor_options_(executor_options(options)),
       transport_(std::move(transport)),
-      thread_([this] { run(); }) {}
+      reducer_(*transport_),
+      thread_([this] { work(); }) {}
 
 ScheduledGroup::~ScheduledGroup() {
   bool busy = false;
@@ -115,7 +135,10 @@ const ScheduledGroup::ScheduleFacts& ScheduledGroup::facts_of(const std::shared_
   ScheduleFacts facts;
   facts.schedule = schedule;
   facts.hash = hash_of(*schedule);
-  facts.reduces = has_reduction(*schedule);
+  facts.plain_direct = is_plain_direct(*schedule, facts.hash);
+  const Reductions reductions = reductions_of(*schedule);
+  facts.reduces = reductions.any;
+  facts.stores_partials = reductions.partial;
   facts_.push_back(std::move(facts));
   return facts_.back();
 }
@@ -148,6 +171,12 @@ void ScheduledGroup::check(const Collective& collective, const ScheduleFacts& fa
     refuse(ErrorCode::kNotSupported,
            fmt::format("no {} of {} elements", to_string(collective.reduce), to_string(collective.dtype)));
   }
+  if (facts.stores_partials && rounds_between_reductions(collective.dtype, collective.reduce)) {
+    refuse(ErrorCode::kNotSupported,
+           fmt::format("algorithm '{}' would round the {} of {} elements at every hop; one that combines each element "
+                       "in one reduction, such as ordered_exchange, rounds once",
+                       schedule.algorithm, to_string(collective.reduce), to_string(collective.dtype)));
+  }
 }
 
 void ScheduledGroup::throw_if_aborted() const {
@@ -165,13 +194,12 @@ void ScheduledGroup::throw_if_aborted() const {
               context);
 }
 
-Work ScheduledGroup::submit(Collective collective) {
-  throw_if_aborted();
+ScheduledGroup::Task ScheduledGroup::make_task(Collective collective, std::uint64_t sequence) {
   CONVOY_CHECK(collective.schedule != nullptr, "a collective has a schedule");
   const ScheduleFacts& facts = facts_of(collective.schedule);
   check(collective, facts);
   Task task;
-  task.operation.sequence = next_sequence_++;
+  task.operation.sequence = sequence;
   task.operation.set_name(collective.schedule->collective);
   task.operation.dtype = collective.dtype;
   task.operation.reduce = collective.reduce;
@@ -179,13 +207,67 @@ Work ScheduledGroup::submit(Collective collective) {
   task.operation.root = collective.schedule->root;
   task.operation.layout = facts.hash;
   task.state = std::make_shared<WorkState>(
-      fmt::format("{} #{} in group '{}'", collective.schedule->collective, task.operation.sequence, options_.name));
+      fmt::format("{} #{} in group '{}'", collective.schedule->collective, sequence, options_.name));
+  task.small = facts.plain_direct && static_cast<std::size_t>(collective.schedule->elements) *
+                                             element_bytes(collective.dtype) <=
+                                         reducer_.capacity();
   task.collective = std::move(collective);
+  return task;
+}
+
+Work ScheduledGroup::submit(Collective collective) {
+  throw_if_aborted();
+  Task task = make_task(std::move(collective), next_sequence_);
+  ++next_sequence_;
+  in_flight_.fetch_add(1);
   Work work(task.state);
   MutexLock lock(mutex_);
   queue_.push_back(std::move(task));
   changed_.notify_all();
   return work;
+}
+
+// On the caller's thread, and without anything that takes longer than the exchange itself: no queue, no memory, no line
+// on the board. Only when the others do not come within a moment it becomes an operation like all others.
+bool ScheduledGroup::try_all_reduce(const std::byte* input, std::byte* output, std::int64_t elements, DType dtype,
+                                    ReduceOp reduce) {
+  const std::size_t bytes = static_cast<std::size_t>(elements) * element_bytes(dtype);
+  if (elements == 0 || bytes > reducer_.capacity() || !can_reduce(dtype, reduce)) return false;
+  if (in_flight_.load() != 0) return false;
+  throw_if_aborted();
+  const SmallReduce operation{next_sequence_++, dtype, reduce, elements};
+  reducer_.publish(operation, input);
+  sent_bytes_.fetch_add(bytes * static_cast<std::size_t>(size() - 1), std::memory_order_relaxed);
+  if (reducer_.spin(operation)) {
+    reducer_.combine_all(operation, output);
+    return true;
+  }
+  Collective collective;
+  collective.schedule = schedule(fmt::format("direct_all_reduce {}", elements),
+                                 [&] { return spec::direct_all_reduce(size(), elements); });
+  collective.inputs = {Buffer({Extent{const_cast<std::byte*>(input), elements}})};
+  collective.output = Buffer({Extent{output, elements}});
+  collective.dtype = dtype;
+  collective.reduce = reduce;
+  Task task = make_task(std::move(collective), operation.sequence);
+  task.shown = true;
+  run_here(std::move(task));
+  return true;
+}
+
+void ScheduledGroup::run(Collective collective) {
+  if (in_flight_.load() != 0) return submit(std::move(collective)).wait();
+  throw_if_aborted();
+  Task task = make_task(std::move(collective), next_sequence_);
+  ++next_sequence_;
+  run_here(std::move(task));
+}
+
+void ScheduledGroup::run_here(Task task) {
+  in_flight_.fetch_add(1);
+  Work work(task.state);
+  execute(task);
+  work.wait();
 }
 
 void ScheduledGroup::abort(const Error& error) {
@@ -201,7 +283,7 @@ void ScheduledGroup::beat() {
   transport_->board().beat(rank(), now.count(), ::getpid());
 }
 
-void ScheduledGroup::run() {
+void ScheduledGroup::work() {
   ::pthread_setname_np(::pthread_self(), "convoy-comm");
   while (true) {
     Task task;
@@ -224,7 +306,7 @@ void ScheduledGroup::execute(Task& task) {
   try {
     throw_if_aborted();
     Executor executor(*transport_, executor_options_, pool_, task.collective, task.operation, sent_bytes_);
-    executor.run();
+    task.small ? executor.run_small(reducer_, task.shown) : executor.run();
   } catch (const Error& error) {
     return fail(task, error);
   } catch (const std::bad_alloc&) {
@@ -250,6 +332,7 @@ void ScheduledGroup::finish(Task& task, std::exception_ptr error) {
     MutexLock lock(mutex_);
     running_ = false;
   }
+  in_flight_.fetch_sub(1);
   task.state->complete(std::move(error));
 }
 

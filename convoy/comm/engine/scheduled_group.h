@@ -30,7 +30,11 @@ class ScheduledGroup final : public Group {
   std::uint64_t generation() const override { return options_.generation; }
   Duration timeout() const override { return options_.timeout; }
   Work submit(Collective collective) override;
+  void run(Collective collective) override;
   void abort(const Error& error) override;
+  std::size_t small_bytes() const override { return reducer_.capacity(); }
+  bool try_all_reduce(const std::byte* input, std::byte* output, std::int64_t elements, DType dtype,
+                      ReduceOp reduce) override;
   std::uint64_t sent_bytes() const override { return sent_bytes_.load(std::memory_order_relaxed); }
   std::shared_ptr<const spec::Schedule> schedule(const std::string& key,
                                                  const std::function<spec::Schedule()>& build) override;
@@ -40,18 +44,25 @@ class ScheduledGroup final : public Group {
     Collective collective;
     observe::BoardOperation operation;
     std::shared_ptr<WorkState> state;
+    // Whether it is a small all-reduce, and whether this rank's input of it is published already.
+    bool small = false;
+    bool shown = false;
   };
   // What submit has to know of a schedule, worked out once.
   struct ScheduleFacts {
     std::shared_ptr<const spec::Schedule> schedule;
     std::uint64_t hash = 0;
     bool reduces = false;
+    bool plain_direct = false;
+    bool stores_partials = false;
   };
 
   const ScheduleFacts& facts_of(const std::shared_ptr<const spec::Schedule>& schedule);
   void check(const Collective& collective, const ScheduleFacts& facts) const;
   void throw_if_aborted() const;
-  void run();
+  Task make_task(Collective collective, std::uint64_t sequence);
+  void work();
+  void run_here(Task task);
   void execute(Task& task);
   void fail(Task& task, const Error& error);
   void finish(Task& task, std::exception_ptr error);
@@ -68,8 +79,11 @@ class ScheduledGroup final : public Group {
   std::vector<std::pair<std::string, std::shared_ptr<const spec::Schedule>>> schedules_;
   std::vector<ScheduleFacts> facts_;
   std::uint64_t next_sequence_ = 1;
-  // The progress thread's alone.
+  // Of whoever executes: the progress thread, or the submitting thread while nothing is in flight.
   ScratchPool pool_;
+  SmallReducer reducer_;
+  // Operations that are queued or running.
+  std::atomic<int> in_flight_{0};
 
   mutable Mutex mutex_;
   CondVar changed_;

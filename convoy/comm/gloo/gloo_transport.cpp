@@ -278,8 +278,18 @@ void GlooTransport::await(bool (Channel::*reached)(), const Deadline& deadline) 
 
 // Lets all peers receive what was sent before the connections are closed: a socket that is closed with unread bytes in
 // it takes back what it still had to send.
+//
+// An abort notice that came from another rank is handed on first: it may take longer on its own way to a peer than this
+// rank's farewell, and then the peer would blame this rank.
 void GlooTransport::say_bye() noexcept {
   try {
+    bool hand_on = false;
+    {
+      MutexLock lock(mutex_);
+      hand_on = notice_ && !own_notice_;
+      if (hand_on) own_notice_ = notice_;
+    }
+    if (hand_on) to_all([](Channel& peer) { peer.post_notice(); });
     const Deadline deadline(system_clock(), options_.farewell);
     while (!deadline.expired()) {
       const std::uint32_t seen = signal();

@@ -13,8 +13,6 @@ namespace {
 static_assert(std::is_trivially_copyable_v<WireHead> && sizeof(WireHead) == 64, "a head is 64 bytes without holes");
 
 constexpr std::size_t kMostNoticeText = 1000;
-constexpr std::uint64_t kLastDType = static_cast<std::uint64_t>(DType::kUInt8);
-constexpr std::uint64_t kLastReduce = static_cast<std::uint64_t>(ReduceOp::kMax);
 
 void put(FieldWriter& fields, const observe::BoardOperation& operation) {
   fields.number(operation.sequence);
@@ -36,7 +34,7 @@ bool take(FieldReader& fields, observe::BoardOperation& operation) {
   operation.root = static_cast<int>(static_cast<std::uint32_t>(fields.number(4)));
   operation.layout = fields.number();
   if (!fields.good() || operation.sequence == 0 || name.size() != operation.name.size() || name.back() != '\0' ||
-      dtype > kLastDType || reduce > kLastReduce) {
+      dtype > static_cast<std::uint64_t>(kLastDType) || reduce > static_cast<std::uint64_t>(kLastReduceOp)) {
     return false;
   }
   std::copy(name.begin(), name.end(), operation.name.begin());

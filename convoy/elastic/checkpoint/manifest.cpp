@@ -21,7 +21,8 @@ using nlohmann::ordered_json;
 constexpr const char* kFormat = "convoy-checkpoint";
 constexpr std::string_view kDigestBegin = ",\"xxh3\":\"";
 constexpr std::string_view kDigestForm = ",\"xxh3\":\"{}\"}}\n";
-constexpr std::array<DType, 5> kTypes = {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kUInt8};
+constexpr std::array<DType, 7> kTypes = {DType::kFloat32, DType::kFloat64,  DType::kInt32,  DType::kInt64,
+                                         DType::kUInt8,   DType::kBFloat16, DType::kFloat16};
 constexpr std::array<spec::Placement, 3> kPlacements = {spec::Placement::kReplicated, spec::Placement::kShard,
                                                         spec::Placement::kOwned};
 

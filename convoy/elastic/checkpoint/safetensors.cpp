@@ -26,7 +26,8 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kAlignment = 8;
 constexpr std::uint64_t kPieceBytes = std::uint64_t{8} << 20;
 constexpr const char* kMetadata = "__metadata__";
-constexpr std::array<DType, 5> kTypes = {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kUInt8};
+constexpr std::array<DType, 7> kTypes = {DType::kFloat32, DType::kFloat64,  DType::kInt32,  DType::kInt64,
+                                         DType::kUInt8,   DType::kBFloat16, DType::kFloat16};
 
 std::optional<DType> dtype_of(std::string_view name) {
   for (const DType type : kTypes) {
@@ -166,6 +167,8 @@ std::string_view safetensors_dtype(DType type) {
     case DType::kInt32: return "I32";
     case DType::kInt64: return "I64";
     case DType::kUInt8: return "U8";
+    case DType::kBFloat16: return "BF16";
+    case DType::kFloat16: return "F16";
   }
   throw Error(ErrorCode::kInternal, fmt::format("there is no element type {}", static_cast<int>(type)));
 }

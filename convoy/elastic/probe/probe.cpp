@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/error.h"
+#include "convoy/base/half.h"
 #include "convoy/elastic/checkpoint/safetensors.h"
 
 namespace convoy::elastic {
@@ -86,12 +87,19 @@ double ProbeTensor::at(std::size_t index) const {
     std::memcpy(&value, place, sizeof(value));
     return static_cast<double>(value);
   };
+  const auto half = [place] {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, place, sizeof(bits));
+    return bits;
+  };
   switch (dtype) {
     case DType::kFloat32: return as(float{});
     case DType::kFloat64: return as(double{});
     case DType::kInt32: return as(std::int32_t{});
     case DType::kInt64: return as(std::int64_t{});
     case DType::kUInt8: return as(std::uint8_t{});
+    case DType::kBFloat16: return float_of_bfloat16(half());
+    case DType::kFloat16: return float_of_float16(half());
   }
   return 0.0;
 }

@@ -175,7 +175,9 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
 
   const double arrived = seconds_now();
   status.arrivals[static_cast<std::size_t>(group_.rank())] = arrived;
-  status.own_work_ms[static_cast<std::size_t>(group_.rank())] = to_ms(input + result.forward + result.backward);
+  const double even_share = static_cast<double>(options_.replicas) / (group_.size() * range_.size());
+  status.own_work_ms[static_cast<std::size_t>(group_.rank())] =
+      even_share * to_ms(input + result.forward + result.backward);
   const comm::Buffer shared{std::span<double>(status.values)};
   exchange_.follow_with(comm::all_reduce_async(group_, shared, shared, DType::kFloat64));
   exchange_.wait();

@@ -64,7 +64,7 @@ struct StepResult {
   /// Of that, waiting for the slowest rank.
   Duration wait_slowest{};
   /// The own work of each rank in milliseconds, equal on all ranks: input, forward and backward, without waiting for
-  /// another rank.
+  /// another rank. Scaled to an even share of the replicas, so that a rank that was dealt more of them is not slow for it.
   std::vector<double> own_work_ms;
   /// The most bytes of gradients and partial sums alive at once, and of all tensors in forward and backward passes.
   std::int64_t partial_bytes = 0;

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "convoy/spec/collectives/options.h"
+#include "convoy/spec/schedule/options.h"
 #include "convoy/spec/schedule/schedule.h"
 
 namespace convoy::spec {
@@ -19,8 +19,8 @@ namespace convoy::spec {
 Schedule ring_all_reduce(int ranks, std::int64_t elements, const CollectiveOptions& options = {});
 
 /// Recursive halving, then recursive doubling, among P ranks; extras give their input first and get the result after.
-/// Cost:       2 log2 P rounds, and 2 more with extras; 2(n - own part) sent per rank of the core, where the part is n/P,
-///             and n more by the partner of an extra; n by an extra
+/// Cost:       2 log2 P rounds, and 2 more with extras; 2n(P-1)/P sent per rank of the core (n less its part of P, then
+///             the parts of 2^k positions in round k), and n more by the partner of an extra; n by an extra
 /// Source:     Rabenseifner: Optimization of collective reduction operations, ICCS 2004
 Schedule halving_doubling_all_reduce(int ranks, std::int64_t elements, const CollectiveOptions& options = {});
 
@@ -32,8 +32,8 @@ Schedule recursive_doubling_all_reduce(int ranks, std::int64_t elements, const C
 
 /// Double binary tree: each of two trees sums half of the vector up and sends it down, in chunks of
 /// options.chunk_elements that follow each other. A rank inside one tree is a leaf of the other (for odd W but one).
-/// Cost:       C chunks of a half: C - 1 + height + depth rounds, about C + 2 log2 W; sent per rank, for each tree, half
-///             of the elements for its parent and for each of its children: at most 2n
+/// Cost:       C chunks of a half: C - 1 + 2 ceil(log2 W) rounds; sent per rank, for each tree, half of the elements
+///             for its parent and for each of its children: at most 2n
 /// Source:     Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009
 Schedule double_binary_tree_all_reduce(int ranks, std::int64_t elements, const CollectiveOptions& options = {});
 

@@ -45,7 +45,8 @@ class Sizes {
 struct Core {
   int size = 1;
   int extras = 0;
-  explicit Core(int ranks) : size(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), extras(ranks - size) {}
+  explicit Core(int ranks)
+      : size(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), extras(ranks - size) {}
   bool paired(int c) const { return c < extras; }
   int position(int c) const { return paired(c) ? 2 * c : c + extras; }
   int rounds() const { return ceil_log2(size); }
@@ -54,7 +55,8 @@ struct Core {
 // The parts of the core's positions, each with its extra's.
 Sizes core_sizes(const Core& core, const Sizes& parts) {
   std::vector<std::int64_t> sizes;
-  for (int c = 0; c < core.size; ++c) sizes.push_back(parts.sum(core.position(c), core.position(c) + (core.paired(c) ? 2 : 1)));
+  for (int c = 0; c < core.size; ++c)
+    sizes.push_back(parts.sum(core.position(c), core.position(c) + (core.paired(c) ? 2 : 1)));
   return Sizes(std::move(sizes));
 }
 
@@ -170,25 +172,10 @@ std::int64_t chunks(std::int64_t elements, std::int64_t chunk) {
 
 int at_least_one(int rounds) { return std::max(1, rounds); }
 
-int tree_height(int ranks, bool second) {
-  const std::vector<int> parents = binary_tree_parents(ranks, second);
-  int height = 0;
-  for (int p = 0; p < ranks; ++p) {
-    int above = 0;
-    for (int up = parents[at(p)]; up >= 0; up = parents[at(up)]) ++above;
-    height = std::max(height, above);
-  }
-  return height;
-}
-
+// Both trees are ceil(log2 W) high; the first has the longer half.
 int double_tree(std::int64_t n, int ranks, std::int64_t chunk) {
   if (ranks == 1) return 1;
-  int rounds = 1;
-  for (const bool second : {false, true}) {
-    const std::int64_t half = shard_range(n, 2, second ? 1 : 0, 1).size();
-    rounds = std::max(rounds, static_cast<int>(chunks(half, chunk)) - 1 + 2 * tree_height(ranks, second));
-  }
-  return rounds;
+  return static_cast<int>(chunks(shard_range(n, 2, 0, 1).size(), chunk)) - 1 + 2 * ceil_log2(ranks);
 }
 
 int core_and_extras(int ranks, int times) {
@@ -216,8 +203,7 @@ int inner_rounds(std::size_t inner, int ranks) {
 struct Hosts {
   std::vector<std::vector<int>> ranks;
   Sizes shards;
-  explicit Hosts(const CollectiveShape& shape, std::int64_t block)
-      : ranks(ranks_by_host(shape.ranks, shape.hosts)) {
+  explicit Hosts(const CollectiveShape& shape, std::int64_t block) : ranks(ranks_by_host(shape.ranks, shape.hosts)) {
     std::size_t least = ranks.front().size();
     for (const std::vector<int>& host : ranks) least = std::min(least, host.size());
     std::vector<std::int64_t> sizes;
@@ -490,9 +476,7 @@ int two_core_rounds(const CollectiveShape& shape) { return core_and_extras(shape
 int double_tree_rounds(const CollectiveShape& shape) {
   return double_tree(shape.elements, shape.ranks, shape.options.chunk_elements);
 }
-int scatter_ring_rounds(const CollectiveShape& shape) {
-  return at_least_one(ceil_log2(shape.ranks) + shape.ranks - 1);
-}
+int scatter_ring_rounds(const CollectiveShape& shape) { return at_least_one(ceil_log2(shape.ranks) + shape.ranks - 1); }
 int chain_rounds(const CollectiveShape& shape) {
   if (shape.ranks == 1) return 1;
   return at_least_one(static_cast<int>(chunks(shape.elements, shape.options.chunk_elements)) + shape.ranks - 2);
@@ -502,8 +486,6 @@ int core_gather_rounds(const CollectiveShape& shape) {
   return at_least_one(2 * core.rounds() + (core.extras > 0 ? 1 : 0));
 }
 int packed_log_rounds(const CollectiveShape& shape) { return ceil_log2(shape.ranks) + 1; }
-int four_rounds(const CollectiveShape& shape) {
-  return shape.ranks == 1 ? 1 : 4;
-}
+int four_rounds(const CollectiveShape& shape) { return shape.ranks == 1 ? 1 : 4; }
 
 }  // namespace convoy::spec::cost

@@ -56,7 +56,7 @@ Sent binomial_gather(const CollectiveShape& shape);
 Sent direct_scatter(const CollectiveShape& shape);
 Sent binomial_scatter(const CollectiveShape& shape);
 
-/// All-to-all and barrier.
+/// All-to-all; and what sends nothing, as a barrier does.
 Sent direct_all_to_all(const CollectiveShape& shape);
 Sent bruck_all_to_all(const CollectiveShape& shape);
 Sent nothing(const CollectiveShape& shape);

@@ -89,9 +89,8 @@ std::vector<OrderedHost> hosts_of(const OrderedLayout& layout, const HostOfRank&
     hosts.push_back(std::move(host));
   }
   // From left to right in the tree; within the exchange only this order counts.
-  std::stable_sort(hosts.begin(), hosts.end(), [](const OrderedHost& a, const OrderedHost& b) {
-    return a.leaves.begin < b.leaves.begin;
-  });
+  std::stable_sort(hosts.begin(), hosts.end(),
+                   [](const OrderedHost& a, const OrderedHost& b) { return a.leaves.begin < b.leaves.begin; });
   return hosts;
 }
 
@@ -173,8 +172,7 @@ Schedule hierarchical_all_reduce(int ranks, std::int64_t elements, const HostOfR
                           elements);
   builder.sizes().contributions = ranks;
   const std::vector<std::vector<int>> hosts = ranks_by_host(ranks, host_of_rank);
-  const std::vector<ElementRange> shards =
-      even_team(std::vector<int>(smallest(hosts), 0), {0, elements}).parts;
+  const std::vector<ElementRange> shards = even_team(std::vector<int>(smallest(hosts), 0), {0, elements}).parts;
   int begin = 0;
   std::vector<bool> alone(static_cast<std::size_t>(ranks), false);
   for (const std::vector<int>& host : hosts) {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "convoy/spec/collectives/options.h"
+#include "convoy/spec/schedule/options.h"
 #include "convoy/spec/schedule/schedule.h"
 
 namespace convoy::spec {

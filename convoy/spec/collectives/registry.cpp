@@ -46,42 +46,21 @@ bool hosts_have_neighbouring_replicas(const Shape& shape) {
   return true;
 }
 
-template <std::size_t Inner, std::size_t Outer>
-Algorithm hierarchical() {
-  static const std::string name = fmt::format("hierarchical:{}+{}", inner_algorithms()[Inner], outer_algorithms()[Outer]);
-  Algorithm row;
-  row.collective = "all_reduce";
-  row.name = name;
-  row.pipelined = outer_algorithms()[Outer] == "double_binary_tree";
-  row.build = [](const Shape& s) {
-    const HierarchicalOptions options{std::string(inner_algorithms()[Inner]), std::string(outer_algorithms()[Outer]),
-                                      s.options.chunk_elements};
-    return hierarchical_all_reduce(s.ranks, s.elements, s.hosts, options);
-  };
-  row.sent = [](const Shape& s) { return cost::hierarchical_all_reduce(s, Inner, Outer); };
-  row.rounds = [](const Shape& s) { return cost::hierarchical_rounds(s, Inner, Outer); };
-  return row;
-}
+// What a row says of its algorithm.
+struct Traits {
+  bool ordered = false;
+  bool pipelined = false;
+  bool takes_order = false;
+};
 
-constexpr std::size_t kOuterCount = 5;
-constexpr std::size_t kPairs = 3 * kOuterCount;
-
-template <std::size_t... Pair>
-void add_hierarchical(std::vector<Algorithm>& rows, std::index_sequence<Pair...>) {
-  (rows.push_back(hierarchical<Pair / kOuterCount, Pair % kOuterCount>()), ...);
-}
-
-// A row's traits.
-enum Trait : unsigned { kPlain = 0, kOrdered = 1, kPipelined = 2, kTakesOrder = 4 };
-
-Algorithm row(std::string_view collective, std::string_view name, unsigned traits, Schedule (*build)(const Shape&),
+Algorithm row(std::string_view collective, std::string_view name, Traits traits, Schedule (*build)(const Shape&),
               std::vector<std::int64_t> (*sent)(const Shape&), int (*rounds)(const Shape&)) {
   Algorithm made;
   made.collective = collective;
   made.name = name;
-  made.ordered = (traits & kOrdered) != 0;
-  made.pipelined = (traits & kPipelined) != 0;
-  made.takes_order = (traits & kTakesOrder) != 0;
+  made.ordered = traits.ordered;
+  made.pipelined = traits.pipelined;
+  made.takes_order = traits.takes_order;
   made.build = build;
   made.sent = sent;
   made.rounds = rounds;
@@ -94,55 +73,78 @@ Algorithm with_need(Algorithm row, std::string_view needs, bool (*fits)(const Sh
   return row;
 }
 
+Algorithm hierarchical(std::size_t inner, std::size_t outer) {
+  const std::string inner_name(inner_algorithms()[inner]);
+  const std::string outer_name(outer_algorithms()[outer]);
+  Algorithm row;
+  row.collective = "all_reduce";
+  row.name = fmt::format("hierarchical:{}+{}", inner_name, outer_name);
+  row.pipelined = outer_name == "double_binary_tree";
+  row.build = [inner_name, outer_name](const Shape& s) {
+    const HierarchicalOptions options{inner_name, outer_name, s.options.chunk_elements};
+    return hierarchical_all_reduce(s.ranks, s.elements, s.hosts, options);
+  };
+  row.sent = [inner, outer](const Shape& s) { return cost::hierarchical_all_reduce(s, inner, outer); };
+  row.rounds = [inner, outer](const Shape& s) { return cost::hierarchical_rounds(s, inner, outer); };
+  return row;
+}
+
 void add_all_reduce(std::vector<Algorithm>& rows) {
   const std::string_view name = "all_reduce";
   rows.push_back(row(
-      name, "ordered_exchange", kOrdered, [](const Shape& s) { return ordered_all_reduce(s.layout, s.elements); },
-      cost::ordered_all_reduce, cost::two_rounds));
+      name, "ordered_exchange", {.ordered = true},
+      [](const Shape& s) { return ordered_all_reduce(s.layout, s.elements); }, cost::ordered_all_reduce,
+      cost::two_rounds));
   rows.push_back(row(
-      name, "ordered_direct", kOrdered, [](const Shape& s) { return ordered_direct_all_reduce(s.layout, s.elements); },
-      cost::ordered_direct_all_reduce, cost::one_round));
-  rows.push_back(with_need(row(
-                               name, "ordered_hierarchical", kOrdered,
-                               [](const Shape& s) {
-                                 return ordered_hierarchical_all_reduce(s.layout, s.hosts, s.elements);
-                               },
-                               cost::ordered_hierarchical_all_reduce, cost::four_rounds),
-                           "the replicas of each host to follow each other", hosts_have_neighbouring_replicas));
+      name, "ordered_direct", {.ordered = true},
+      [](const Shape& s) { return ordered_direct_all_reduce(s.layout, s.elements); }, cost::ordered_direct_all_reduce,
+      cost::one_round));
+  rows.push_back(
+      with_need(row(
+                    name, "ordered_hierarchical", {.ordered = true},
+                    [](const Shape& s) { return ordered_hierarchical_all_reduce(s.layout, s.hosts, s.elements); },
+                    cost::ordered_hierarchical_all_reduce, cost::four_rounds),
+                "the replicas of each host to follow each other", hosts_have_neighbouring_replicas));
   rows.push_back(row(
-      name, "ring", kTakesOrder, [](const Shape& s) { return ring_all_reduce(s.ranks, s.elements, s.options); },
-      cost::ring_all_reduce, cost::two_ring_rounds));
+      name, "ring", {.takes_order = true},
+      [](const Shape& s) { return ring_all_reduce(s.ranks, s.elements, s.options); }, cost::ring_all_reduce,
+      cost::two_ring_rounds));
   rows.push_back(row(
-      name, "halving_doubling", kTakesOrder,
+      name, "halving_doubling", {.takes_order = true},
       [](const Shape& s) { return halving_doubling_all_reduce(s.ranks, s.elements, s.options); },
       cost::halving_doubling_all_reduce, cost::two_core_rounds));
   rows.push_back(row(
-      name, "recursive_doubling", kTakesOrder,
+      name, "recursive_doubling", {.takes_order = true},
       [](const Shape& s) { return recursive_doubling_all_reduce(s.ranks, s.elements, s.options); },
       cost::recursive_doubling_all_reduce, cost::core_rounds));
   rows.push_back(row(
-      name, "double_binary_tree", kTakesOrder | kPipelined,
+      name, "double_binary_tree", {.pipelined = true, .takes_order = true},
       [](const Shape& s) { return double_binary_tree_all_reduce(s.ranks, s.elements, s.options); },
       cost::double_binary_tree_all_reduce, cost::double_tree_rounds));
   rows.push_back(row(
-      name, "direct", kTakesOrder, [](const Shape& s) { return direct_all_reduce(s.ranks, s.elements, s.options); },
-      cost::direct_all_reduce, cost::one_round));
-  add_hierarchical(rows, std::make_index_sequence<kPairs>());
+      name, "direct", {.takes_order = true},
+      [](const Shape& s) { return direct_all_reduce(s.ranks, s.elements, s.options); }, cost::direct_all_reduce,
+      cost::one_round));
+  for (std::size_t inner = 0; inner < inner_algorithms().size(); ++inner) {
+    for (std::size_t outer = 0; outer < outer_algorithms().size(); ++outer) rows.push_back(hierarchical(inner, outer));
+  }
 }
 
 void add_reduce_scatter(std::vector<Algorithm>& rows) {
   const std::string_view name = "reduce_scatter";
   rows.push_back(row(
-      name, "ordered_exchange", kOrdered, [](const Shape& s) { return ordered_reduce_scatter(s.layout, s.elements); },
-      cost::ordered_reduce_scatter, cost::one_round));
+      name, "ordered_exchange", {.ordered = true},
+      [](const Shape& s) { return ordered_reduce_scatter(s.layout, s.elements); }, cost::ordered_reduce_scatter,
+      cost::one_round));
   rows.push_back(row(
-      name, "ring", kTakesOrder, [](const Shape& s) { return ring_reduce_scatter(s.ranks, s.elements, s.options); },
-      cost::all_but_own_shard, cost::ring_rounds));
+      name, "ring", {.takes_order = true},
+      [](const Shape& s) { return ring_reduce_scatter(s.ranks, s.elements, s.options); }, cost::all_but_own_shard,
+      cost::ring_rounds));
   rows.push_back(row(
-      name, "halving", kPlain, [](const Shape& s) { return halving_reduce_scatter(s.ranks, s.elements); },
+      name, "halving", {}, [](const Shape& s) { return halving_reduce_scatter(s.ranks, s.elements); },
       cost::halving_reduce_scatter, cost::core_rounds));
   rows.push_back(row(
-      name, "pairwise", kTakesOrder,
+      name, "pairwise", {.takes_order = true},
       [](const Shape& s) { return pairwise_reduce_scatter(s.ranks, s.elements, s.options); }, cost::all_but_own_shard,
       cost::ring_rounds));
 }
@@ -150,70 +152,70 @@ void add_reduce_scatter(std::vector<Algorithm>& rows) {
 void add_all_gather(std::vector<Algorithm>& rows) {
   const std::string_view name = "all_gather";
   rows.push_back(row(
-      name, "direct", kOrdered | kTakesOrder, [](const Shape& s) { return direct_all_gather(s.parts, s.options); },
-      cost::direct_all_gather, cost::one_round));
+      name, "direct", {.ordered = true, .takes_order = true},
+      [](const Shape& s) { return direct_all_gather(s.parts, s.options); }, cost::direct_all_gather, cost::one_round));
   rows.push_back(row(
-      name, "ring", kOrdered | kTakesOrder, [](const Shape& s) { return ring_all_gather(s.parts, s.options); },
-      cost::ring_all_gather, cost::ring_rounds));
+      name, "ring", {.ordered = true, .takes_order = true},
+      [](const Shape& s) { return ring_all_gather(s.parts, s.options); }, cost::ring_all_gather, cost::ring_rounds));
   rows.push_back(row(
-      name, "doubling", kOrdered, [](const Shape& s) { return doubling_all_gather(s.parts); },
+      name, "doubling", {.ordered = true}, [](const Shape& s) { return doubling_all_gather(s.parts); },
       cost::doubling_all_gather, cost::core_rounds));
   rows.push_back(row(
-      name, "bruck", kOrdered, [](const Shape& s) { return bruck_all_gather(s.parts); }, cost::bruck_all_gather,
-      cost::log_rounds));
+      name, "bruck", {.ordered = true}, [](const Shape& s) { return bruck_all_gather(s.parts); },
+      cost::bruck_all_gather, cost::log_rounds));
 }
 
 void add_rooted(std::vector<Algorithm>& rows) {
   rows.push_back(row(
-      "broadcast", "binomial", kOrdered, [](const Shape& s) { return binomial_broadcast(s.ranks, s.root, s.elements); },
-      cost::binomial_broadcast, cost::log_rounds));
+      "broadcast", "binomial", {.ordered = true},
+      [](const Shape& s) { return binomial_broadcast(s.ranks, s.root, s.elements); }, cost::binomial_broadcast,
+      cost::log_rounds));
   rows.push_back(row(
-      "broadcast", "scatter_all_gather", kOrdered,
+      "broadcast", "scatter_all_gather", {.ordered = true},
       [](const Shape& s) { return scatter_all_gather_broadcast(s.ranks, s.root, s.elements); },
       cost::scatter_all_gather_broadcast, cost::scatter_ring_rounds));
   rows.push_back(row(
-      "broadcast", "chain", kOrdered | kPipelined | kTakesOrder,
+      "broadcast", "chain", {.ordered = true, .pipelined = true, .takes_order = true},
       [](const Shape& s) { return chain_broadcast(s.ranks, s.root, s.elements, s.options); }, cost::chain_broadcast,
       cost::chain_rounds));
   rows.push_back(row(
-      "reduce", "ordered_exchange", kOrdered,
+      "reduce", "ordered_exchange", {.ordered = true},
       [](const Shape& s) { return ordered_reduce(s.layout, s.root, s.elements); }, cost::ordered_reduce,
       cost::two_rounds));
   rows.push_back(row(
-      "reduce", "binomial", kPlain, [](const Shape& s) { return binomial_reduce(s.ranks, s.root, s.elements); },
+      "reduce", "binomial", {}, [](const Shape& s) { return binomial_reduce(s.ranks, s.root, s.elements); },
       cost::binomial_reduce, cost::log_rounds));
   rows.push_back(row(
-      "reduce", "halving_gather", kPlain,
-      [](const Shape& s) { return halving_gather_reduce(s.ranks, s.root, s.elements); }, cost::halving_gather_reduce,
-      cost::core_gather_rounds));
+      "reduce", "halving_gather", {}, [](const Shape& s) { return halving_gather_reduce(s.ranks, s.root, s.elements); },
+      cost::halving_gather_reduce, cost::core_gather_rounds));
   rows.push_back(row(
-      "gather", "direct", kOrdered, [](const Shape& s) { return direct_gather(s.root, s.parts); }, cost::direct_gather,
-      cost::one_round));
+      "gather", "direct", {.ordered = true}, [](const Shape& s) { return direct_gather(s.root, s.parts); },
+      cost::direct_gather, cost::one_round));
   rows.push_back(row(
-      "gather", "binomial", kOrdered, [](const Shape& s) { return binomial_gather(s.root, s.parts); },
+      "gather", "binomial", {.ordered = true}, [](const Shape& s) { return binomial_gather(s.root, s.parts); },
       cost::binomial_gather, cost::log_rounds));
   rows.push_back(row(
-      "scatter", "direct", kOrdered, [](const Shape& s) { return direct_scatter(s.root, s.parts); },
+      "scatter", "direct", {.ordered = true}, [](const Shape& s) { return direct_scatter(s.root, s.parts); },
       cost::direct_scatter, cost::one_round));
   rows.push_back(row(
-      "scatter", "binomial", kOrdered, [](const Shape& s) { return binomial_scatter(s.root, s.parts); },
+      "scatter", "binomial", {.ordered = true}, [](const Shape& s) { return binomial_scatter(s.root, s.parts); },
       cost::binomial_scatter, cost::log_rounds));
 }
 
 void add_others(std::vector<Algorithm>& rows) {
   rows.push_back(row(
-      "all_to_all", "direct", kOrdered, [](const Shape& s) { return direct_all_to_all(s.counts); },
+      "all_to_all", "direct", {.ordered = true}, [](const Shape& s) { return direct_all_to_all(s.counts); },
       cost::direct_all_to_all, cost::one_round));
   rows.push_back(row(
-      "all_to_all", "pairwise", kOrdered, [](const Shape& s) { return pairwise_all_to_all(s.counts); },
+      "all_to_all", "pairwise", {.ordered = true}, [](const Shape& s) { return pairwise_all_to_all(s.counts); },
       cost::direct_all_to_all, cost::ring_rounds));
   rows.push_back(with_need(row(
-                               "all_to_all", "bruck", kOrdered,
+                               "all_to_all", "bruck", {.ordered = true},
                                [](const Shape& s) { return bruck_all_to_all(s.ranks, s.counts[0][0]); },
                                cost::bruck_all_to_all, cost::packed_log_rounds),
                            "blocks of one size", has_equal_blocks));
   rows.push_back(row(
-      "barrier", "dissemination", kOrdered, [](const Shape& s) { return dissemination_barrier(s.ranks); },
+      "barrier", "dissemination", {.ordered = true}, [](const Shape& s) { return dissemination_barrier(s.ranks); },
       cost::nothing, cost::barrier_rounds));
 }
 
@@ -285,13 +287,13 @@ const Algorithm& find_algorithm(std::string_view collective, std::string_view al
 }
 
 bool fits(const Algorithm& algorithm, const CollectiveShape& shape) {
-  return algorithm.fits == nullptr || algorithm.fits(with_defaults(shape));
+  return !algorithm.fits || algorithm.fits(with_defaults(shape));
 }
 
 Schedule build(std::string_view collective, std::string_view algorithm, const CollectiveShape& shape) {
   const Algorithm& row = find_algorithm(collective, algorithm);
   const CollectiveShape full = with_defaults(shape);
-  if (row.fits != nullptr && !row.fits(full)) {
+  if (row.fits && !row.fits(full)) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("{} of {} needs {}", algorithm, collective, row.needs));
   }
   return row.build(full);

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "convoy/spec/collectives/all_to_all.h"
-#include "convoy/spec/collectives/options.h"
+#include "convoy/spec/schedule/options.h"
 #include "convoy/spec/schedule/schedule.h"
 #include "convoy/spec/topology.h"
 
@@ -44,7 +45,7 @@ struct Algorithm {
   /// "all_to_all" or "barrier".
   std::string_view collective;
   /// The algorithm, as Schedule::algorithm.
-  std::string_view name;
+  std::string name;
   /// Whether the bits of the result do not depend on who carries which replica. True also where nothing is summed.
   bool ordered = false;
   /// Whether options.chunk_elements cuts its messages.
@@ -53,14 +54,14 @@ struct Algorithm {
   bool takes_order = false;
   /// What it needs beyond sizes, for people; empty when any shape will do.
   std::string_view needs;
-  /// Returns whether a shape (with defaults) has what it needs; null when any has.
-  bool (*fits)(const CollectiveShape& shape) = nullptr;
+  /// Returns whether a shape (with defaults) has what it needs; none when any has.
+  std::function<bool(const CollectiveShape& shape)> fits;
   /// Returns the schedule of a shape with defaults.
-  Schedule (*build)(const CollectiveShape& shape) = nullptr;
+  std::function<Schedule(const CollectiveShape& shape)> build;
   /// Returns the elements that each rank sends, in closed form: the Cost line of the builder.
-  std::vector<std::int64_t> (*sent)(const CollectiveShape& shape) = nullptr;
+  std::function<std::vector<std::int64_t>(const CollectiveShape& shape)> sent;
   /// Returns the rounds of messages in closed form; with too few elements for all messages there may be fewer.
-  int (*rounds)(const CollectiveShape& shape) = nullptr;
+  std::function<int(const CollectiveShape& shape)> rounds;
 };
 
 /// Returns all algorithms, those of a collective together, in the order of the documentation.

@@ -157,8 +157,7 @@ Schedule scatter_all_gather_broadcast(int ranks, int root, std::int64_t elements
 Schedule chain_broadcast(int ranks, int root, std::int64_t elements, const CollectiveOptions& options) {
   ScheduleBuilder builder = start_broadcast("chain", ranks, root, elements);
   const std::vector<int> chain = from_root(root, ranks_in_order(ranks, options.order));
-  const std::int64_t length =
-      options.chunk_elements > 0 ? options.chunk_elements : std::max<std::int64_t>(1, elements);
+  const std::int64_t length = options.chunk_elements > 0 ? options.chunk_elements : std::max<std::int64_t>(1, elements);
   int first = 0;
   for (std::int64_t begin = 0; begin < elements; begin += length, ++first) {
     const std::int64_t count = std::min(length, elements - begin);

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "convoy/spec/collectives/options.h"
+#include "convoy/spec/schedule/options.h"
 #include "convoy/spec/schedule/schedule.h"
 
 namespace convoy::spec {

@@ -178,25 +178,9 @@ int double_binary_tree_all_reduce_phase(ScheduleBuilder& builder, int round, con
 
 int direct_all_reduce_phase(ScheduleBuilder& builder, int round, const std::vector<int>& ranks, ElementRange range,
                             const View& from, const View& results, std::int64_t) {
-  const int size = static_cast<int>(ranks.size());
-  std::vector<ReplicaRange> leaves;
-  std::vector<std::vector<Chunk>> summands(ranks.size(), std::vector<Chunk>(ranks.size()));
-  for (int p = 0; p < size; ++p) leaves.push_back({p, p + 1});
-  for (int step = 0; step < size; ++step) {
-    for (int p = 0; p < size; ++p) {
-      const int taker = wrap(p + step, size);
-      const int sender = ranks[static_cast<std::size_t>(p)];
-      const Chunk sent = from(sender, range);
-      summands[static_cast<std::size_t>(taker)][static_cast<std::size_t>(p)] =
-          step == 0 ? sent : builder.take(round, sender, sent, ranks[static_cast<std::size_t>(taker)]);
-    }
-  }
-  const std::vector<int> program = tree_program(size, leaves);
-  for (int p = 0; p < size; ++p) {
-    const int rank = ranks[static_cast<std::size_t>(p)];
-    builder.reduce(round, rank, results(rank, range), std::move(summands[static_cast<std::size_t>(p)]), program, true);
-  }
-  return round + 1;
+  // A reduce-scatter in which everybody's part is everything.
+  const Team team{ranks, std::vector<ElementRange>(ranks.size(), range)};
+  return direct_reduce_scatter(builder, round, team, from, results, true);
 }
 
 }  // namespace convoy::spec

@@ -30,7 +30,7 @@ int recursive_doubling_all_reduce_phase(ScheduleBuilder& builder, int round, con
 
 /// Two binary trees, each for half of the range, so laid that a rank inside of one is a leaf of the other; chunks flow
 /// up and down in a pipeline.
-/// Cost:       chunks + 2 x depth rounds or fewer; about twice the range
+/// Cost:       chunks of a half - 1 + 2 ceil(log2 W) rounds; at most twice the range
 int double_binary_tree_all_reduce_phase(ScheduleBuilder& builder, int round, const std::vector<int>& ranks,
                                         ElementRange range, const View& from, const View& results, std::int64_t chunk);
 

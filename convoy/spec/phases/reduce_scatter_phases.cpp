@@ -106,7 +106,8 @@ int folded_reduce_scatter(ScheduleBuilder& builder, int round, const Team& team,
     const int extra = folded.extras[i];
     const int partner = folded.core.ranks[i];
     if (extra < 0) continue;
-    builder.transfer(round, partner, sums(partner, folded.extra_parts[i]), extra, results(extra, folded.extra_parts[i]));
+    builder.transfer(round, partner, sums(partner, folded.extra_parts[i]), extra,
+                     results(extra, folded.extra_parts[i]));
     builder.copy(round, partner, results(partner, folded.own_parts[i]), sums(partner, folded.own_parts[i]));
     any = true;
   }

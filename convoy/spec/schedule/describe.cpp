@@ -1,7 +1,7 @@
 // Writes schedules for people.
-#include <fmt/format.h>
-
 #include "convoy/spec/schedule/describe.h"
+
+#include <fmt/format.h>
 
 namespace convoy::spec {
 namespace {

@@ -53,7 +53,8 @@ void Checker::check_operation(int rank, std::size_t round, const Operation& oper
   for (const Chunk& source : operation.sources) {
     check_chunk(rank, round, operation, source);
     if (source.count != operation.target.count) {
-      refuse_operation(schedule_, rank, round, operation, fmt::format("{} is not as long as the target", to_string(source)));
+      refuse_operation(schedule_, rank, round, operation,
+                       fmt::format("{} is not as long as the target", to_string(source)));
     }
   }
   if (kind == OpKind::kSend || kind == OpKind::kReceive) {
@@ -62,7 +63,8 @@ void Checker::check_operation(int rank, std::size_t round, const Operation& oper
     }
   }
   if (kind == OpKind::kSend) {
-    if (operation.target.kind == BufferKind::kScratch) refuse_operation(schedule_, rank, round, operation, "a scratch cannot be sent");
+    if (operation.target.kind == BufferKind::kScratch)
+      refuse_operation(schedule_, rank, round, operation, "a scratch cannot be sent");
   } else if (operation.target.kind == BufferKind::kInput) {
     refuse_operation(schedule_, rank, round, operation, "an input is read only");
   } else if (kind == OpKind::kReduce) {
@@ -95,7 +97,7 @@ void Checker::check_chunk(int rank, std::size_t round, const Operation& operatio
   if (chunk.index < 0 || chunk.index >= buffers || chunk.offset < 0 || chunk.count < 0 ||
       chunk.offset + chunk.count > elements) {
     refuse_operation(schedule_, rank, round, operation,
-              fmt::format("{} does not lie in {} buffers of {} elements", to_string(chunk), buffers, elements));
+                     fmt::format("{} does not lie in {} buffers of {} elements", to_string(chunk), buffers, elements));
   }
 }
 
@@ -109,7 +111,8 @@ void Checker::check_program(int rank, std::size_t round, const Operation& operat
       continue;
     }
     if (step < 0 || static_cast<std::size_t>(step) >= pushed.size()) {
-      refuse_operation(schedule_, rank, round, operation, fmt::format("the program names source {}, which is not there", step));
+      refuse_operation(schedule_, rank, round, operation,
+                       fmt::format("the program names source {}, which is not there", step));
     }
     ++pushed[static_cast<std::size_t>(step)];
     ++depth;

@@ -3,6 +3,8 @@
 // Words: a *value* is a leaf (input k of rank r) or the sum of two values, and has a number. A *segment* is a range of
 // a buffer that holds one value, element by element: its element i comes from element `element` + i of the leaves'
 // inputs. A buffer's *content* is its segments in order; gaps were never written.
+#include "convoy/spec/schedule/validate.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,9 +14,9 @@
 
 #include "convoy/base/error.h"
 #include "convoy/spec/schedule/describe.h"
+#include "convoy/spec/schedule/lending.h"
 #include "convoy/spec/schedule/meaning.h"
 #include "convoy/spec/schedule/shape.h"
-#include "convoy/spec/schedule/validate.h"
 #include "convoy/spec/schedule/values.h"
 
 namespace convoy::spec {
@@ -404,7 +406,9 @@ void Player::list_links() {
 
 ScheduleFacts validate(const Schedule& schedule) {
   check_shape(schedule);
-  return Player(schedule).play();
+  ScheduleFacts facts = Player(schedule).play();
+  check_lending(schedule);
+  return facts;
 }
 
 }  // namespace convoy::spec

@@ -55,7 +55,7 @@ struct ScheduleFacts {
 /// Errors:     kInvalidArgument naming rank, round and operation (all counted from 0) when it cannot finish (a receive
 ///             that nobody sends, a message of another size, a cycle of waits), leaves a message unread, reads what was
 ///             never written, writes an input or an output twice as final, uses a scratch chunk more than once or
-///             never, adds values of different elements, leaves an output element without a final value, or computes
+///             never, writes memory that a peer may read in place and that waits for it, adds values of different elements, leaves an output element without a final value, or computes
 ///             something else than its collective (all_reduce, reduce_scatter, reduce, all_gather, gather, scatter,
 ///             broadcast, all_to_all, barrier) asks for
 /// Cost:       time and memory grow with operations times stretches; meant for up to some hundred ranks

@@ -8,97 +8,22 @@
 #include <thread>
 #include <tuple>
 
-#include "convoy/base/random.h"
 #include "convoy/spec/blocks.h"
 #include "convoy/spec/collectives/all_gather.h"
 #include "convoy/spec/collectives/all_reduce.h"
 #include "convoy/spec/replica_tree.h"
+#include "tests/contract/comm/reference.h"
 #include "tests/contract/comm/worlds.h"
 
 namespace convoy::comm {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
 GroupOptions options(Duration timeout = std::chrono::seconds(30)) {
   GroupOptions chosen;
   chosen.timeout = timeout;
   chosen.chunk_bytes = 3000;
+  chosen.cache_bytes = 60000;  // so that the larger sizes of the tests are stored past the caches
   return chosen;
-}
-
-template <typename T>
-Bytes bytes_of(const std::vector<T>& values) {
-  Bytes bytes(values.size() * sizeof(T));
-  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
-// Values that differ by source and element, of mixed size, with rounding in every sum.
-template <typename T>
-std::vector<T> values_of(int source, std::int64_t elements) {
-  RandomStream random(static_cast<std::uint64_t>(source) * 7919 + 1);
-  std::vector<T> values(static_cast<std::size_t>(elements));
-  for (T& value : values) {
-    const double number = (random.uniform() - 0.5) * std::pow(2.0, static_cast<double>(random.below(40)));
-    value = static_cast<T>(std::is_integral_v<T> ? std::floor(number / 1024.0) : number);
-  }
-  return values;
-}
-
-template <typename T>
-T combine_two(ReduceOp reduce, T a, T b) {
-  switch (reduce) {
-    case ReduceOp::kMin: return std::min(a, b);
-    case ReduceOp::kMax: return std::max(a, b);
-    default: return static_cast<T>(a + b);
-  }
-}
-
-// Combines leaves [begin, end) of a tree over all `values`, in the canonical order.
-template <typename T>
-std::vector<T> tree_reference(const std::vector<std::vector<T>>& values, ReduceOp reduce, std::size_t begin,
-                              std::size_t end) {
-  if (end - begin == 1) return values[begin];
-  std::size_t half = 1;
-  while (half * 2 < end - begin) half *= 2;
-  std::vector<T> left = tree_reference(values, reduce, begin, begin + half);
-  const std::vector<T> right = tree_reference(values, reduce, begin + half, end);
-  for (std::size_t i = 0; i < left.size(); ++i) left[i] = combine_two(reduce, left[i], right[i]);
-  return left;
-}
-
-template <typename T>
-std::vector<T> reference(int leaves, std::int64_t elements, ReduceOp reduce) {
-  std::vector<std::vector<T>> values;
-  for (int leaf = 0; leaf < leaves; ++leaf) values.push_back(values_of<T>(leaf, elements));
-  std::vector<T> result = tree_reference(values, reduce, 0, values.size());
-  if (reduce == ReduceOp::kMean) {
-    for (T& value : result) value = static_cast<T>(value / static_cast<T>(leaves));
-  }
-  return result;
-}
-
-Bytes values_as(DType dtype, int source, std::int64_t elements) {
-  switch (dtype) {
-    case DType::kFloat32: return bytes_of(values_of<float>(source, elements));
-    case DType::kFloat64: return bytes_of(values_of<double>(source, elements));
-    case DType::kInt32: return bytes_of(values_of<std::int32_t>(source, elements));
-    case DType::kInt64: return bytes_of(values_of<std::int64_t>(source, elements));
-    case DType::kUInt8: break;
-  }
-  Bytes bytes = bytes_of(values_of<std::int32_t>(source, elements));
-  bytes.resize(static_cast<std::size_t>(elements));
-  return bytes;
-}
-
-Bytes reference_as(DType dtype, int leaves, std::int64_t elements, ReduceOp reduce) {
-  switch (dtype) {
-    case DType::kFloat32: return bytes_of(reference<float>(leaves, elements, reduce));
-    case DType::kFloat64: return bytes_of(reference<double>(leaves, elements, reduce));
-    case DType::kInt32: return bytes_of(reference<std::int32_t>(leaves, elements, reduce));
-    default: return bytes_of(reference<std::int64_t>(leaves, elements, reduce));
-  }
 }
 
 Bytes slice(const Bytes& bytes, spec::ElementRange range, std::size_t width) {
@@ -135,8 +60,10 @@ constexpr std::int64_t kSizes[] = {0, 1, 3, 1023, 4097, 65537};
 
 TEST_P(Collectives, AllReduceIsTheTreeOverRanksForEveryTypeAndReduction) {
   run([&](RankWorld& world) {
-    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
-      for (const ReduceOp reduce : {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kMin, ReduceOp::kMax}) {
+    for (const DType dtype :
+         {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kBFloat16, DType::kFloat16}) {
+      for (const ReduceOp reduce :
+           {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kProduct}) {
         const bool integer = dtype == DType::kInt32 || dtype == DType::kInt64;
         if (integer && reduce == ReduceOp::kMean) continue;
         for (const std::int64_t elements : {std::int64_t{3}, std::int64_t{4097}}) {

@@ -28,6 +28,8 @@ struct TransportKind {
   InProcessOptions in_process;
   /// Of Gloo: addresses of this host, one connection each.
   std::vector<std::string> interfaces;
+  /// Of shared memory: buffers outside the arena from this size on are read through the kernel.
+  std::size_t remote_bytes = SIZE_MAX;
 };
 
 inline const std::vector<TransportKind>& transport_kinds() {
@@ -37,6 +39,7 @@ inline const std::vector<TransportKind>& transport_kinds() {
       {"InProcessShortQueue", TransportKind::Medium::kInProcess, false, {2, 0}, {}},
       {"SharedMemory", TransportKind::Medium::kSharedMemory, true, {}, {}},
       {"SharedMemoryPrivateBuffers", TransportKind::Medium::kSharedMemory, false, {}, {}},
+      {"SharedMemoryRemoteReads", TransportKind::Medium::kSharedMemory, false, {}, {}, 100},
       {"Gloo", TransportKind::Medium::kGloo, false, {}, {"127.0.0.1"}},
       {"GlooTwoInterfaces", TransportKind::Medium::kGloo, false, {}, {"127.0.0.1", "127.0.0.2"}},
   };
@@ -116,6 +119,7 @@ inline std::vector<std::exception_ptr> collect_world(const TransportKind& kind, 
       shared.slots = 16;
       shared.staging_chunks = 2;
       shared.chunk_bytes = 4100;
+      shared.remote_bytes = kind.remote_bytes;
       transport = make_shared_memory_transport(store, rank, ranks, shared);
     } else {
       transport = std::move(transports[r]);

@@ -128,10 +128,10 @@ TEST(Failures, KeepOnlyFiniteCheckpointsWhenAStepIsNotANumber) {
       if (!name.ends_with(".safetensors")) continue;
       const elastic::SafetensorsReader reader(local_files(), checkpoint.path + "/" + name);
       for (const auto& [tensor, place] : reader.tensors()) {
-        if (place.dtype != DType::kFloat32) continue;
-        std::vector<float> values(static_cast<std::size_t>(place.elements));
+        if (place.dtype != DType::kFloat64) continue;
+        std::vector<double> values(static_cast<std::size_t>(place.elements));
         reader.read(tensor, 0, place.elements, std::as_writable_bytes(std::span(values)));
-        for (const float value : values) EXPECT_TRUE(std::isfinite(value)) << checkpoint.path << ": " << tensor;
+        for (const double value : values) EXPECT_TRUE(std::isfinite(value)) << checkpoint.path << ": " << tensor;
         numbers += place.elements;
       }
     }

@@ -86,7 +86,7 @@ TEST(Manifest, RefusesContradictionsUnderAHashThatFits) {
   EXPECT_THAT(refusal(edited("\"count\":7", "\"count\":8")), HasSubstr("'count' is 8"));
   EXPECT_THAT(refusal(edited("\"file\":1", "\"file\":2")), HasSubstr("'w' is said to be in file 2 of 2"));
   EXPECT_THAT(refusal(edited("rank-0001", "../rank-1")), HasSubstr("no name of a file"));
-  EXPECT_THAT(refusal(edited("\"float64\"", "\"float16\"")), HasSubstr("'dtype' is float16"));
+  EXPECT_THAT(refusal(edited("\"float64\"", "\"float8\"")), HasSubstr("'dtype' is float8"));
   EXPECT_THAT(refusal(edited("[3,4]", "[3,-4]")), HasSubstr("'shape' holds -4"));
   EXPECT_THAT(refusal(edited("[3,4]", "[9223372036854775807,4]")), HasSubstr("too many elements"));
   EXPECT_THAT(refusal(edited("\"step\":17", "\"step\":\"17\"")), HasSubstr("'step' is \"17\""));

@@ -1,9 +1,10 @@
 // Prices against values worked out by hand.
+#include "convoy/law/price.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "convoy/law/price.h"
 #include "convoy/spec/collectives/registry.h"
 #include "convoy/spec/schedule/validate.h"
 
@@ -100,6 +101,25 @@ TEST(Price, RanksOfAHostShareItsNetworkInterface) {
   ASSERT_EQ(found.hosts.size(), 2u);
   EXPECT_EQ(found.hosts[0].sent_bytes, 4000);
   EXPECT_EQ(found.hosts[1].received_bytes, 4000);
+}
+
+TEST(Price, AnInterfaceTakesOneMessageAtATimeInEachDirection) {
+  Machine machine;
+  machine.between = {kAlpha, kBeta};
+  spec::CollectiveShape asked = shape(4, 4000);
+  // Ranks 0 and 1 share a host; each sends a block to both other hosts, one after the other, over one interface out.
+  machine.host_of_rank = {0, 0, 1, 2};
+  spec::CollectiveShape out = asked;
+  out.counts = {{0, 0, 1000, 0}, {0, 0, 0, 1000}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+  expect_near(seconds("all_to_all", "direct", out, machine), kAlpha + 2 * 1000 * kBeta);
+  // The other way round they come over one interface in.
+  spec::CollectiveShape in = asked;
+  in.counts = {{0, 0, 0, 0}, {0, 0, 0, 0}, {1000, 0, 0, 0}, {0, 1000, 0, 0}};
+  expect_near(seconds("all_to_all", "direct", in, machine), kAlpha + 2 * 1000 * kBeta);
+  // On hosts of their own nothing is shared.
+  machine.host_of_rank = {0, 1, 2, 3};
+  expect_near(seconds("all_to_all", "direct", out, machine), kAlpha + 1000 * kBeta);
+  expect_near(seconds("all_to_all", "direct", in, machine), kAlpha + 1000 * kBeta);
 }
 
 TEST(Price, ABadlyLaidRingCrossesMoreOften) {

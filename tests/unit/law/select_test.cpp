@@ -1,11 +1,12 @@
 // The choice of algorithms by price.
+#include "convoy/law/select.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "convoy/base/error.h"
-#include "convoy/law/select.h"
 
 namespace convoy::law {
 namespace {

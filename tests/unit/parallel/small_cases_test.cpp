@@ -198,6 +198,17 @@ TEST(DataParallel, SendsNoBuffersInAStep) {
   EXPECT_EQ(large, sent(1, merging));
 }
 
+TEST(DataParallel, DoesNotCallARankSlowForCarryingMoreReplicas) {
+  with_groups(3, [](comm::Group& group) {
+    auto line = std::make_shared<LineImpl>();
+    auto model = make_line(line);
+    DataParallel parallel(*model, group, options_of(4));
+    const auto input = std::chrono::hours(parallel.replicas().size());  // 2, 1 and 1, beside which the rest is nothing
+    const StepResult result = parallel.step(0, one_each(parallel, {1, 2, 3, 4}), input);
+    for (const double own : result.own_work_ms) EXPECT_NEAR(own, 4.0 / 3.0 * 3600e3, 120e3);
+  });
+}
+
 TEST(DataParallel, TellsEveryRankTheOwnWorkOfAll) {
   with_groups(3, [](comm::Group& group) {
     auto line = std::make_shared<LineImpl>();

@@ -104,6 +104,30 @@ TEST(Algorithms, AllReduceAndBroadcastMayWorkInPlace) {
   }
 }
 
+// A peer's memory may be read where it lies until the reduction is done; so it must never be held from round to round.
+TEST(Algorithms, ReadWhatTheyReceiveInTheSameRound) {
+  for (const Algorithm& algorithm : algorithms()) {
+    for (const int ranks : {2, 3, 7, 8}) {
+      CollectiveShape shape;
+      shape.ranks = ranks;
+      shape.elements = 20000;
+      shape.options.chunk_elements = 3000;
+      for (int rank = 0; rank < ranks; ++rank) shape.hosts.push_back(rank / 3);
+      if (!fits(algorithm, shape)) continue;
+      for (const RankRounds& rounds : build(algorithm.collective, algorithm.name, shape).ranks) {
+        for (const Round& round : rounds) {
+          int received = 0;
+          for (const Operation& operation : round) {
+            if (operation.kind == OpKind::kReceive && operation.target.kind == BufferKind::kScratch) ++received;
+            for (const Chunk& source : operation.sources) received -= source.kind == BufferKind::kScratch ? 1 : 0;
+          }
+          EXPECT_EQ(received, 0) << algorithm.collective << " " << algorithm.name << " on " << ranks;
+        }
+      }
+    }
+  }
+}
+
 TEST(Algorithms, TakeTheRoundsOfTheirCostLines) {
   for (const Algorithm& algorithm : algorithms()) {
     for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
@@ -247,6 +271,30 @@ TEST(Algorithms, TreesAddInTheOrderOfPositions) {
               testing::ElementsAre("(0.0 + ((1.0 + 2.0) + 3.0))", "(((0.0 + 1.0) + 2.0) + 3.0)"));
 }
 
+TEST(Algorithms, EachHasTheOrderOfSumsThatItsPageSays) {
+  CollectiveShape shape;
+  shape.ranks = 4;
+  shape.elements = 4 * 4096;
+  const auto values = [&](std::string_view collective, std::string_view name) {
+    return validate(build(collective, name, shape)).values;
+  };
+  // By distance, the lower rank on the left: one order for all parts.
+  const auto by_distance = testing::ElementsAre("((0.0 + 2.0) + (1.0 + 3.0))");
+  EXPECT_THAT(values("all_reduce", "halving_doubling"), by_distance);
+  EXPECT_THAT(values("reduce_scatter", "halving"), by_distance);
+  EXPECT_THAT(values("reduce", "halving_gather"), by_distance);
+  EXPECT_THAT(values("all_reduce", "direct"), testing::ElementsAre("((0.0 + 1.0) + (2.0 + 3.0))"));
+  // Round the ring from the rank after the owner on; in the all-reduce part p starts at rank p.
+  EXPECT_THAT(values("reduce_scatter", "ring"),
+              testing::ElementsAre("(((1.0 + 2.0) + 3.0) + 0.0)", "(((2.0 + 3.0) + 0.0) + 1.0)",
+                                   "(((3.0 + 0.0) + 1.0) + 2.0)", "(((0.0 + 1.0) + 2.0) + 3.0)"));
+  EXPECT_EQ(values("all_reduce", "ring")[0], "(((0.0 + 1.0) + 2.0) + 3.0)");
+  // The own value, then from the left onwards.
+  EXPECT_EQ(values("reduce_scatter", "pairwise")[0], "(((0.0 + 3.0) + 2.0) + 1.0)");
+  shape.hosts = {0, 1, 0, 1};
+  EXPECT_THAT(values("all_reduce", "hierarchical:direct+direct"), testing::ElementsAre("((0.0 + 2.0) + (1.0 + 3.0))"));
+}
+
 TEST(DoubleBinaryTree, ARankInsideOneTreeIsALeafOfTheOther) {
   for (int ranks = 2; ranks <= 64; ++ranks) {
     std::vector<int> trees_inside(static_cast<std::size_t>(ranks), 0);
@@ -260,6 +308,12 @@ TEST(DoubleBinaryTree, ARankInsideOneTreeIsALeafOfTheOther) {
       EXPECT_EQ(std::count(parents.begin(), parents.end(), -1), 1);
     }
     EXPECT_LE(std::count(trees_inside.begin(), trees_inside.end(), 2), ranks % 2) << ranks;
+    CollectiveShape shape;
+    shape.ranks = ranks;
+    shape.elements = 2;
+    for (const std::int64_t sent : validate(build("all_reduce", "double_binary_tree", shape)).sent_elements) {
+      EXPECT_LE(sent, 4) << ranks;
+    }
   }
 }
 

@@ -1,0 +1,240 @@
+// `convoy bench` as a user runs it: rows, schedules, the calibration, other libraries, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/plan/calibration.h"
+#include "convoy/spec/collectives/registry.h"
+#include "tests/support/processes.h"
+
+namespace convoy {
+namespace {
+
+using nlohmann::json;
+using testing::CommandResult;
+using ::testing::HasSubstr;
+using testing::lines_of;
+
+const std::string kConvoy = std::string(CONVOY_BINARY_DIR) + "/bin/convoy";
+const std::string kRecipes = std::string(CONVOY_SOURCE_DIR) + "/examples/recipes/";
+
+class BenchCommand : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
+
+  CommandResult bench(std::vector<std::string> arguments, std::map<std::string, std::string> environment = {}) const {
+    arguments.insert(arguments.begin(), {kConvoy, "bench"});
+    environment["XDG_CACHE_HOME"] = path("cache");
+    return testing::run_command(arguments, environment, std::chrono::seconds(60));
+  }
+
+  json measured(const std::vector<std::string>& arguments) const {
+    const CommandResult finished = bench(arguments);
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+    return finished.status == 0 ? json::parse(finished.output) : json::object({{"rows", json::array()}});
+  }
+
+  void expect_refused(const std::vector<std::string>& arguments, const std::string& words) const {
+    const CommandResult finished = bench(arguments);
+    EXPECT_EQ(finished.status, 2) << finished.errors;
+    EXPECT_EQ(finished.output, "");
+    EXPECT_EQ(lines_of(finished.errors).size(), 1u) << finished.errors;
+    EXPECT_THAT(finished.errors, HasSubstr(words));
+  }
+
+  // Measures all algorithms of an operation and holds the bytes of each row against those of the schedule shown.
+  void expect_explained_bytes(const std::vector<std::string>& shape) const {
+    std::vector<std::string> run = {"collective", "--algorithm", "all",    "--sizes",  "4,5000",
+                                    "--repeats",  "1",           "--json", "--no-save"};
+    run.insert(run.end(), shape.begin(), shape.end());
+    const json result = measured(run);
+    int compared = 0;
+    for (const json& row : result.at("rows")) {
+      if (row.at("library") != "convoy") continue;
+      std::vector<std::string> show = {"collective", "--explain", "--json", "--no-save"};
+      show.insert(show.end(), shape.begin(), shape.end());
+      show.insert(show.end(), {"--algorithm", row.at("algorithm"), "--bytes",
+                               std::to_string(std::max<std::int64_t>(1, row.at("bytes").get<std::int64_t>()))});
+      std::vector<std::int64_t> shown;
+      const json explained = measured(show);
+      for (const json& rank : explained.at("rows")) shown.push_back(rank.at("sent_bytes"));
+      EXPECT_EQ(row.at("sent_bytes").get<std::vector<std::int64_t>>(), shown)
+          << row.at("op") << " " << row.at("algorithm") << " " << row.at("bytes");
+      ++compared;
+    }
+    EXPECT_GT(compared, 0);
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(BenchCommand, MeasuresEachPairAndFitsWhatAMessageCosts) {
+  const json result = measured({"p2p", "-n", "3", "--sizes", "4,4KiB,64KiB", "--repeats", "3", "--json"});
+  EXPECT_EQ(result.at("ok"), true);
+  EXPECT_EQ(result.at("rows").size(), 9u);
+  std::set<std::pair<int, int>> pairs;
+  for (const json& row : result.at("rows")) {
+    pairs.emplace(row.at("from").get<int>(), row.at("to").get<int>());
+    EXPECT_GT(row.at("median_us"), 0);
+    EXPECT_GE(row.at("p95_us"), row.at("median_us"));
+    EXPECT_EQ(row.at("repeats"), 3);
+  }
+  EXPECT_EQ(pairs, (std::set<std::pair<int, int>>{{0, 1}, {0, 2}, {1, 2}}));
+  EXPECT_EQ(result.at("pairs").size(), 3u);
+  EXPECT_GE(result.at("fit").at("alpha_us"), 0);
+  EXPECT_GE(result.at("fit").at("relative_error"), 0);
+  EXPECT_GT(result.at("gamma_s_per_byte"), 0);
+}
+
+TEST_F(BenchCommand, KeepsTheCalibrationThatThePlannerReads) {
+  const json p2p = measured({"p2p", "--sizes", "4,64KiB", "--repeats", "3", "--json"});
+  EXPECT_EQ(p2p.at("calibration"), path("cache") + "/convoy/calibration.json");
+  const std::vector<std::string> gather = {"collective", "--op", "all_gather", "--sizes", "4KiB",
+                                           "--repeats",  "2",    "--json",     "--save",  p2p.at("calibration")};
+  const json collective = measured(gather);
+  const auto kept = plan::read_calibration(local_files(), p2p.at("calibration"));
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(kept->gamma_s > 0, true);
+  const plan::LinkCalibration* link = kept->link("shared_memory", "shared", 2);
+  ASSERT_NE(link, nullptr);
+  // The collective has measured messages anew.
+  EXPECT_DOUBLE_EQ(link->fit.cost.alpha_s * 1e6, collective.at("point_to_point").at("alpha_us"));
+  ASSERT_EQ(kept->collectives.size(), 1u);
+  EXPECT_EQ(kept->collectives[0].op, "all_gather");
+  EXPECT_EQ(kept->collectives[0].bytes, 4096);
+  EXPECT_GT(kept->collectives[0].median_s, 0);
+  const CommandResult shown = bench({"collective", "--explain", "--algorithm", "ring", "--bytes", "64KiB"});
+  EXPECT_THAT(shown.output, HasSubstr("predicted over shared_memory from the calibration of"));
+  measured({"p2p", "--sizes", "4,64", "--repeats", "1", "--json", "--no-save", "--transport", "in_process"});
+  EXPECT_EQ(plan::read_calibration(local_files(), p2p.at("calibration"))->links.size(), 1u);
+}
+
+TEST_F(BenchCommand, CountsBandwidthsAsNcclTestsDoes) {
+  const json result = measured({"collective", "-n", "3", "--sizes", "4KiB,96KiB", "--repeats", "3", "--json",
+                                "--no-save", "--algorithm", "ring,ordered_exchange"});
+  ASSERT_EQ(result.at("rows").size(), 6u);  // two algorithms and the limit
+  for (const json& row : result.at("rows")) {
+    const double algorithm = row.at("bytes").get<double>() / row.at("median_us").get<double>() * 1e-3;
+    EXPECT_NEAR(row.at("algbw_gbps"), algorithm, algorithm * 1e-3);
+    EXPECT_NEAR(row.at("busbw_gbps"), algorithm * 4 / 3, algorithm * 1e-3);
+    EXPECT_GE(row.at("p95_us"), row.at("median_us"));
+    EXPECT_EQ(row.at("times_faster_than_openmpi"), nullptr);
+    if (row.at("library") == "convoy") {
+      EXPECT_GT(row.at("share_of_limit"), 0);
+    }
+  }
+}
+
+TEST_F(BenchCommand, MeasuresOverEachTransportAndFromEachKindOfMemory) {
+  const std::vector<std::vector<std::string>> ways = {{"--transport", "in_process"}, {"--transport", "gloo"},
+                                                      {"--buffers", "private"},      {"--cold"},
+                                                      {"--dtype", "int64"},          {"-n", "1"}};
+  for (const auto& way : ways) {
+    std::vector<std::string> arguments = {"collective", "--sizes", "4,300KiB", "--repeats", "2", "--json", "--no-save"};
+    arguments.insert(arguments.end(), way.begin(), way.end());
+    const json result = measured(arguments);
+    ASSERT_GE(result.at("rows").size(), 2u) << way.front();
+    const json& row = result.at("rows").front();
+    EXPECT_EQ(row.at("transport"), way[0] == "--transport" ? way[1] : "shared_memory");
+    EXPECT_EQ(row.at("buffers"), way[0] == "--buffers" ? "private" : "shared");
+    EXPECT_EQ(row.at("cold"), way[0] == "--cold");
+    EXPECT_EQ(row.at("share_of_limit").is_null(), way[0] == "--buffers");
+  }
+}
+
+// The bytes of the table and those that the transport counts, with ranks that are no power of two, on two hosts.
+TEST_F(BenchCommand, ExplainsTheBytesThatTheTransportCountsForEveryAlgorithm) {
+  for (const std::string& op : spec::collectives()) {
+    if (op == "barrier") continue;  // it has no bytes
+    expect_explained_bytes({"--op", op, "-n", "3", "--hosts", "0,0,1"});
+  }
+  expect_explained_bytes({"--op", "all_reduce", "-n", "4", "--chunk", "512", "--transport", "gloo"});
+  expect_explained_bytes({"--op", "all_reduce", "-n", "5", "--transport", "in_process", "--dtype", "float64"});
+}
+
+TEST_F(BenchCommand, ShowsAScheduleAsATableAndAPicture) {
+  const CommandResult shown =
+      bench({"collective", "--explain", "--algorithm", "ring", "-n", "3", "--bytes", "1KiB", "--no-save"});
+  EXPECT_EQ(shown.status, 0) << shown.errors;
+  for (const char* words : {"all_reduce of 1.0 KiB by ring, 3 ranks: 256 float32 elements", "4 rounds; 4.0 KiB sent",
+                            "rank  rounds  messages", "round  rank 0", ">1 <2 +", "((0.0 + 1.0) + 2.0)"}) {
+    EXPECT_THAT(shown.output, HasSubstr(words));
+  }
+}
+
+TEST_F(BenchCommand, EndsWithStatus1WhenASumIsWrong) {
+  const CommandResult finished =
+      bench({"collective", "--sizes", "4KiB", "--repeats", "1", "--no-save"}, {{"CONVOY_PLANT", "wrong_sum"}});
+  EXPECT_EQ(finished.status, 1) << finished.output;
+  EXPECT_THAT(finished.errors, HasSubstr("default all_reduce of 4.0 KiB over shared_memory, rank "));
+  EXPECT_THAT(finished.errors, HasSubstr("element 0 is "));
+}
+
+TEST_F(BenchCommand, EndsAtItsLimit) {
+  const CommandResult finished = bench({"p2p", "--sizes", "64MiB", "--repeats", "100000", "--limit", "1", "--no-save"});
+  EXPECT_EQ(finished.status, 3) << finished.errors;
+  EXPECT_THAT(finished.errors, HasSubstr("not done within its limit"));
+}
+
+TEST_F(BenchCommand, TakesTheBucketSizeOfARecipe) {
+  const json result =
+      measured({"collective", "--recipe", kRecipes + "fashion_mlp.toml", "--set", "parallel.bucket_bytes=65536",
+                "--set", "comm.transport=gloo", "--repeats", "1", "--json", "--no-save"});
+  ASSERT_FALSE(result.at("rows").empty());
+  EXPECT_EQ(result.at("rows").front().at("bytes"), 65536);
+  EXPECT_EQ(result.at("rows").front().at("transport"), "gloo");
+}
+
+TEST_F(BenchCommand, MeasuresOtherLibrariesBesideOnTheSameBuffers) {
+  const CommandResult asked =
+      bench({"collective", "--peers", "openmpi,gloo", "--sizes", "4KiB", "--repeats", "3", "--json", "--no-save"});
+  if (asked.status == 2 && asked.errors.find("is not there") != std::string::npos) GTEST_SKIP() << asked.errors;
+  ASSERT_EQ(asked.status, 0) << asked.errors;
+  const json rows = json::parse(asked.output).at("rows");
+  std::map<std::string, double> fastest;
+  for (const json& row : rows) {
+    double& best = fastest.try_emplace(row.at("library"), row.at("median_us")).first->second;
+    best = std::min(best, row.at("median_us").get<double>());
+  }
+  ASSERT_EQ(fastest.count("openmpi") + fastest.count("gloo") + fastest.count("limit"), 3u) << rows.dump();
+  const json& own = rows.front();
+  ASSERT_EQ(own.at("library"), "convoy");
+  EXPECT_NEAR(own.at("times_faster_than_openmpi"), fastest["openmpi"] / fastest["convoy"],
+              1e-2 * own.at("times_faster_than_openmpi").get<double>());
+  EXPECT_NEAR(own.at("times_faster_than_gloo"), fastest["gloo"] / fastest["convoy"],
+              1e-2 * own.at("times_faster_than_gloo").get<double>());
+  for (const char* op :
+       {"reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all", "barrier"}) {
+    const CommandResult other =
+        bench({"collective", "--op", op, "--peers", "-n", "3", "--sizes", "1000", "--repeats", "1", "--no-save"});
+    EXPECT_EQ(other.status, 0) << op << ": " << other.errors;
+    EXPECT_THAT(other.output, HasSubstr("openmpi native"));
+  }
+}
+
+TEST_F(BenchCommand, RefusesInOneLineWhatItDoesNotUnderstand) {
+  expect_refused({}, "A subcommand is required");
+  expect_refused({"p2p", "-n", "1"}, "-n 1: p2p takes 2 to 256 ranks");
+  expect_refused({"p2p", "--sizes", "1x"}, "'1x' is no size");
+  expect_refused({"p2p", "--min", "1KiB", "--max", "4"}, "--min 1024 is above --max 4");
+  expect_refused({"p2p", "--transport", "glo"}, "unknown transport 'glo' (did you mean 'gloo'?)");
+  expect_refused({"p2p", "--timeout", "nan"}, "--timeout");
+  expect_refused({"collective", "--op", "all_redce"}, "did you mean 'all_reduce'?");
+  expect_refused({"collective", "--algorithm", "rong"}, "did you mean 'ring'?");
+  expect_refused({"collective", "--dtype", "float8"}, "--dtype");
+  expect_refused({"collective", "--peers", "nccl"}, "unknown peer 'nccl'");
+  expect_refused({"collective", "--hosts", "0,1,1"}, "--hosts names the hosts of 3 ranks, there are 2");
+  expect_refused({"collective", "--explain"}, "name it with --algorithm");
+  expect_refused({"collective", "--explain", "--algorithm", "all"}, "--explain shows one schedule, not all");
+  expect_refused({"collective", "--recipe", "nowhere.toml"}, "there is no recipe nowhere.toml");
+  expect_refused({"collective", "--dtype", "uint8", "--sizes", "64", "--repeats", "1", "--no-save"}, "uint8");
+}
+
+}  // namespace
+}  // namespace convoy
