@@ -20,7 +20,7 @@ run_packages=(
   dataset-fashion-mnist
 )
 mpi_packages=(libopenmpi-dev openmpi-bin) # `convoy bench --peers` measures it; without it a stub stands in
-test_packages=(libgtest-dev libgmock-dev librapidcheck-dev "${mpi_packages[@]}")
+test_packages=(libgtest-dev libgmock-dev librapidcheck-dev iproute2 "${mpi_packages[@]}") # iproute2: network namespaces
 bench_packages=(libbenchmark-dev "${mpi_packages[@]}")
 dev_packages=(clang-14 clang-tidy-14 libclang-rt-14-dev)
 format_packages=(clang-format-14)

@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Peers = std::vector<std::unique_ptr<PeerLibrary>>;
 
-// Where results go: a file, and a file beside it for the first error.
+// Where results go: a file, and files beside it for errors.
 struct Arguments {
   std::string request;
   std::string result;
@@ -80,12 +80,11 @@ void write_result(const Arguments& arguments, const Json& result) {
   write_atomic(local_files(), arguments.result, result.dump() + "\n");
 }
 
-// Leaves the first error that is not the echo of another rank's.
+// Leaves what this rank failed with; the command chooses the one that is not the echo of another rank's.
 void write_error(const Arguments& arguments, ErrorCode code, const std::string& message) {
-  const std::string path = arguments.result + ".error";
-  if (code == ErrorCode::kAborted && local_files().exists(path)) return;
   const Json json = {{"code", std::string(to_string(code))}, {"message", message}, {"status", exit_status(code)}};
-  write_atomic(local_files(), path, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  write_atomic(local_files(), fmt::format("{}.error.{}", arguments.result, ::getpid()),
+               json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 int fail(const Arguments& arguments, const Error& error) {
@@ -113,6 +112,8 @@ void run_process(const Request& request, const Arguments& arguments) {
     if (job.rank == 0) write_result(arguments, result);
     comm::barrier(*group);
   } catch (const Error& error) {
+    // First, so that no echo is faster.
+    write_error(arguments, error.code(), error.what());
     group->abort(error);
     // Open MPI's own end would wait for ranks that wait inside one of its collectives.
     if (request.wants("openmpi")) ::_exit(fail(arguments, error));

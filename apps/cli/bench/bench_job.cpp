@@ -77,10 +77,26 @@ std::vector<std::string> mpirun_arguments(int ranks) {
   return arguments;
 }
 
+// Returns what a rank failed with by itself rather than because another had failed; null when no rank said anything.
+Json first_error(const std::string& result_file) {
+  Json chosen;
+  int chosen_echo = 0;
+  for (const std::string& name : local_files().list(parent_path(result_file))) {
+    if (name.rfind(base_name(result_file) + ".error.", 0) != 0) continue;
+    Json error = Json::parse(local_files().read(parent_path(result_file) + "/" + name), nullptr, false);
+    if (error.is_discarded()) continue;  // the rank was stopped while it wrote
+    const int echo = error.at("code") == "Aborted" ? 2 : error.at("code") == "Timeout" ? 1 : 0;
+    if (!chosen.is_null() && echo >= chosen_echo) continue;
+    chosen = std::move(error);
+    chosen_echo = echo;
+  }
+  return chosen;
+}
+
 // Throws what the ranks failed with.
-[[noreturn]] void fail(const elastic::LaunchResult& result, const std::string& error_file) {
-  if (result.interrupted_by == 0 && local_files().exists(error_file)) {
-    const Json error = Json::parse(local_files().read(error_file));
+[[noreturn]] void fail(const elastic::LaunchResult& result, const std::string& result_file) {
+  const Json error = result.interrupted_by == 0 ? first_error(result_file) : Json();
+  if (!error.is_null()) {
     const int status = error.at("status");
     for (const ErrorCode code : {ErrorCode::kInvalidArgument, ErrorCode::kTimeout, ErrorCode::kIo}) {
       if (exit_status(code) == status) throw Error(code, error.at("message"));
@@ -102,7 +118,7 @@ Json run_job(elastic::LaunchOptions options, const ScratchFolder& folder) {
   options.signals = &signals;
   const std::string result_file = folder.file("result.json");
   const elastic::LaunchResult result = elastic::launch(options);
-  if (!result.ok()) fail(result, result_file + ".error");
+  if (!result.ok()) fail(result, result_file);
   return Json::parse(local_files().read(result_file));
 }
 
