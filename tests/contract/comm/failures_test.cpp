@@ -70,7 +70,10 @@ void wait_until(const std::atomic<int>& ended, int count) {
 
 void expect_desync(const std::vector<Error>& errors, const std::vector<std::string>& both_sides) {
   for (const Error& error : errors) {
-    EXPECT_EQ(error.code(), ErrorCode::kDesync) << error.what();
+    // A rank that comes when the others have found out already meets a group that has ended, for the same reason.
+    const bool late =
+        error.code() == ErrorCode::kAborted && error.message().find("has ended because rank") != std::string::npos;
+    EXPECT_TRUE(error.code() == ErrorCode::kDesync || late) << error.what();
     for (const std::string& part : both_sides) {
       EXPECT_NE(error.message().find(part), std::string::npos) << part << " in: " << error.message();
     }
