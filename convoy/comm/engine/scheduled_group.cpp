@@ -179,7 +179,7 @@ void ScheduledGroup::check(const Collective& collective, const ScheduleFacts& fa
   }
 }
 
-void ScheduledGroup::throw_if_aborted() const {
+void ScheduledGroup::throw_if_aborted() {
   auto notice = transport_->abort_notice();
   // Should the notice not have got through, this rank still knows.
   if (!notice && failed_) notice = AbortNotice{rank(), ErrorCode::kAborted, "an earlier operation failed"};
@@ -188,7 +188,10 @@ void ScheduledGroup::throw_if_aborted() const {
   context.global_rank = rank();
   context.peer = notice->rank;
   context.group = options_.name;
-  throw Error(ErrorCode::kAborted,
+  // A disagreement is everybody's error, also of a rank that comes when the others have found out already; once.
+  const bool told = failed_.exchange(true);
+  const bool disagreement = !told && notice->code == ErrorCode::kDesync;
+  throw Error(disagreement ? ErrorCode::kDesync : ErrorCode::kAborted,
               fmt::format("group '{}' has ended because rank {} failed first: {}", options_.name, notice->rank,
                           notice->message),
               context);

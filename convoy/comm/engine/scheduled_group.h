@@ -59,7 +59,7 @@ class ScheduledGroup final : public Group {
 
   const ScheduleFacts& facts_of(const std::shared_ptr<const spec::Schedule>& schedule);
   void check(const Collective& collective, const ScheduleFacts& facts) const;
-  void throw_if_aborted() const;
+  void throw_if_aborted();
   Task make_task(Collective collective, std::uint64_t sequence);
   void work();
   void run_here(Task task);

@@ -70,10 +70,7 @@ void wait_until(const std::atomic<int>& ended, int count) {
 
 void expect_desync(const std::vector<Error>& errors, const std::vector<std::string>& both_sides) {
   for (const Error& error : errors) {
-    // A rank that comes when the others have found out already meets a group that has ended, for the same reason.
-    const bool late =
-        error.code() == ErrorCode::kAborted && error.message().find("has ended because rank") != std::string::npos;
-    EXPECT_TRUE(error.code() == ErrorCode::kDesync || late) << error.what();
+    EXPECT_EQ(error.code(), ErrorCode::kDesync) << error.what();
     for (const std::string& part : both_sides) {
       EXPECT_NE(error.message().find(part), std::string::npos) << part << " in: " << error.message();
     }
@@ -120,6 +117,21 @@ TEST_P(Failures, DifferentOperationsAreAnErrorOnAllOfThreeRanks) {
     }
   });
   expect_desync(all, {"#1", "all_reduce sum of 4 float32", "broadcast of 4 float32 from rank 0", "rank 1"});
+}
+
+TEST_P(Failures, ARankThatComesAfterADisagreementWasFoundLearnsOfItOnce) {
+  std::atomic<int> ended{0};
+  run_world(kind(), 2, options(seconds(10)), [&](RankWorld& world) {
+    const OnExit count([&] { ++ended; });
+    if (world.rank() == 0) return world.group().abort(Error(ErrorCode::kDesync, "these two disagree"));
+    wait_until(ended, 1);
+    TestArray array = filled(world, DType::kFloat32, 4, 7);
+    const auto reduce = [&] { all_reduce_async(world.group(), array.buffer(), array.buffer(), DType::kFloat32).wait(); };
+    const Error first = testing::error_of(reduce);
+    EXPECT_EQ(first.code(), ErrorCode::kDesync) << first.what();
+    EXPECT_NE(first.message().find("these two disagree"), std::string::npos) << first.message();
+    EXPECT_EQ(testing::error_of(reduce).code(), ErrorCode::kAborted) << "the group has ended";
+  });
 }
 
 TEST_P(Failures, DifferentOwnersOfLeavesAreAnError) {
