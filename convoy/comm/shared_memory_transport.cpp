@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "convoy/base/processor.h"
 #include "convoy/comm/meeting.h"
 #include "convoy/comm/peer_process.h"
 #include "convoy/comm/shared_segment.h"
@@ -33,20 +33,6 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration l
 
 void futex_wake(std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
-}
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
-
-int usable_processors() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return CPU_COUNT(&set);
 }
 
 class SharedMemoryTransport final : public Transport {
@@ -267,7 +253,7 @@ void SharedMemoryTransport::wait(std::uint32_t seen, Duration limit) {
     do {
       for (int i = 0; i < 32; ++i) {
         if (signal() != seen) return;
-        relax();
+        relax_processor();
       }
     } while (!spin.expired());
   }

@@ -1,9 +1,8 @@
 #include "convoy/comm/engine/small_reduce.h"
 
-#include <sched.h>
-
 #include <thread>
 
+#include "convoy/base/processor.h"
 #include "convoy/comm/engine/reduce.h"
 #include "convoy/spec/replica_tree.h"
 
@@ -13,19 +12,6 @@ namespace {
 // About 30 microseconds: longer waits are for the scheduler. With fewer processors than ranks each spin gives way.
 constexpr int kSpins = 1000;
 constexpr int kYields = 20;
-
-int usable_processors() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
 
 }  // namespace
 
@@ -63,7 +49,7 @@ int SmallReducer::missing(const SmallReduce& operation) {
 bool SmallReducer::spin(const SmallReduce& operation) {
   for (int i = 0; i < spins_; ++i) {
     if (missing(operation) < 0) return true;
-    relax();
+    relax_processor();
   }
   for (int i = 0; i < kYields; ++i) {
     if (missing(operation) < 0) return true;
