@@ -20,7 +20,7 @@
 #include "convoy/comm/group.h"
 #include "convoy/comm/rendezvous/store_client.h"
 #include "convoy/comm/rendezvous/store_server.h"
-#include "convoy/comm/shared_memory_transport.h"
+#include "convoy/comm/shared_memory/shared_memory_transport.h"
 
 namespace convoy::comm {
 namespace {

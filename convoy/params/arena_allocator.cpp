@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "convoy/comm/shared_arena.h"
+#include "convoy/comm/shared_memory/shared_arena.h"
 
 namespace convoy::params {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "convoy/base/error.h"
-#include "convoy/comm/shared_arena.h"
+#include "convoy/comm/shared_memory/shared_arena.h"
 
 namespace convoy::bench {
 namespace {

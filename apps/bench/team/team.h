@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "convoy/comm/group.h"
-#include "convoy/comm/shared_segment.h"
+#include "convoy/comm/shared_memory/shared_segment.h"
 #include "convoy/comm/store.h"
 
 namespace convoy::bench {

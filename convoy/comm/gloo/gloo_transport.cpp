@@ -13,7 +13,7 @@
 #include "convoy/comm/gloo/interfaces.h"
 #include "convoy/comm/gloo/introduction.h"
 #include "convoy/comm/meeting.h"
-#include "convoy/comm/peer_process.h"
+#include "convoy/comm/shared_memory/peer_process.h"
 
 namespace convoy::comm {
 namespace {

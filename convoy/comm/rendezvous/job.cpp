@@ -14,12 +14,12 @@
 #include "convoy/comm/gloo/gloo_transport.h"
 #include "convoy/comm/in_process_transport.h"
 #include "convoy/comm/meeting.h"
-#include "convoy/comm/peer_process.h"
 #include "convoy/comm/rendezvous/host_port.h"
 #include "convoy/comm/rendezvous/sockets.h"
 #include "convoy/comm/rendezvous/store_client.h"
 #include "convoy/comm/rendezvous/store_server.h"
-#include "convoy/comm/shared_memory_transport.h"
+#include "convoy/comm/shared_memory/peer_process.h"
+#include "convoy/comm/shared_memory/shared_memory_transport.h"
 
 namespace convoy::comm {
 namespace {

@@ -13,7 +13,7 @@
 #include "convoy/comm/gloo/gloo_transport.h"
 #include "convoy/comm/group.h"
 #include "convoy/comm/in_process_transport.h"
-#include "convoy/comm/shared_memory_transport.h"
+#include "convoy/comm/shared_memory/shared_memory_transport.h"
 #include "tests/support/ranks.h"
 
 namespace convoy::comm {

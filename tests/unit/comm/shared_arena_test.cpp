@@ -1,5 +1,5 @@
 // The shared arena against a model, from several threads, and through another mapping.
-#include "convoy/comm/shared_arena.h"
+#include "convoy/comm/shared_memory/shared_arena.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/random.h"
-#include "convoy/comm/shared_segment.h"
+#include "convoy/comm/shared_memory/shared_segment.h"
 #include "tests/support/ranks.h"
 
 namespace convoy::comm {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "convoy/base/error.h"
-#include "convoy/comm/shared_arena.h"
+#include "convoy/comm/shared_memory/shared_arena.h"
 #include "convoy/params/arena_allocator.h"
 #include "convoy/params/flat_space.h"
 #include "convoy/params/gradient_hooks.h"

@@ -1,5 +1,5 @@
 // Places as text, and pidfds.
-#include "convoy/comm/peer_process.h"
+#include "convoy/comm/shared_memory/peer_process.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -97,7 +97,8 @@ void read_memory_of(std::int64_t pid, std::uint64_t address, void* to, std::size
       continue;
     }
     if (got < 0 && errno == EINTR) continue;
-    throw Error(ErrorCode::kPeerLost, fmt::format("cannot read the memory of process {}: {}", pid, std::strerror(errno)));
+    throw Error(ErrorCode::kPeerLost,
+                fmt::format("cannot read the memory of process {}: {}", pid, std::strerror(errno)));
   }
 }
 

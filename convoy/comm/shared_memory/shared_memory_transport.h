@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "convoy/comm/shared_arena.h"
+#include "convoy/comm/shared_memory/shared_arena.h"
 #include "convoy/comm/store.h"
 #include "convoy/comm/transport.h"
 

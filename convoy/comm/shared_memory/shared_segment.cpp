@@ -1,5 +1,5 @@
 // Mapping files of other processes, and the arithmetic of the control segment.
-#include "convoy/comm/shared_segment.h"
+#include "convoy/comm/shared_memory/shared_segment.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -33,7 +33,9 @@ std::size_t cells_offset(const SegmentShape& shape) {
 std::size_t publications_offset(const SegmentShape& shape) {
   return round_up(cells_offset(shape) + static_cast<std::size_t>(shape.ranks) * sizeof(RankCell), kPage);
 }
-std::size_t publication_bytes(const SegmentShape& shape) { return sizeof(PublishCell) + round_up(shape.publish_bytes, 64); }
+std::size_t publication_bytes(const SegmentShape& shape) {
+  return sizeof(PublishCell) + round_up(shape.publish_bytes, 64);
+}
 std::size_t lanes_offset(const SegmentShape& shape) {
   return round_up(publications_offset(shape) + 2 * static_cast<std::size_t>(shape.ranks) * publication_bytes(shape),
                   kPage);

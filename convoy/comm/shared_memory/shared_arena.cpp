@@ -2,7 +2,7 @@
 //
 // Words: a *block* is a stretch [offset, offset + bytes) of the file; every byte is in one free or one taken block, and
 // no two free blocks touch. Best fit reuses pages that were touched before it takes new ones from the large free rest.
-#include "convoy/comm/shared_arena.h"
+#include "convoy/comm/shared_memory/shared_arena.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // Messages through a control segment that all ranks map; payloads in an arena are read where they lie.
-#include "convoy/comm/shared_memory_transport.h"
+#include "convoy/comm/shared_memory/shared_memory_transport.h"
 
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -13,8 +13,8 @@
 
 #include "convoy/base/processor.h"
 #include "convoy/comm/meeting.h"
-#include "convoy/comm/peer_process.h"
-#include "convoy/comm/shared_segment.h"
+#include "convoy/comm/shared_memory/peer_process.h"
+#include "convoy/comm/shared_memory/shared_segment.h"
 
 namespace convoy::comm {
 namespace {
@@ -269,8 +269,8 @@ void SharedMemoryTransport::publish(const Published& payload) {
   PublishCell& cell = view_.publication(rank_, payload.sequence);
   cell.fingerprint = payload.fingerprint;
   cell.bytes = payload.bytes;
-  std::byte* const place = payload.bytes <= PublishCell::kInlineBytes ? cell.inline_data
-                                                                       : reinterpret_cast<std::byte*>(&cell + 1);
+  std::byte* const place =
+      payload.bytes <= PublishCell::kInlineBytes ? cell.inline_data : reinterpret_cast<std::byte*>(&cell + 1);
   std::memcpy(place, payload.data, payload.bytes);
   published_bytes_ += payload.bytes;
   // Number and watch are stored and loaded in one total order: either the other side, having said that it watches,
@@ -286,7 +286,8 @@ std::optional<Published> SharedMemoryTransport::published(int rank, std::uint64_
   if (cell.sequence.load(std::memory_order_acquire) != sequence) return std::nullopt;
   const std::uint64_t bytes = cell.bytes;
   if (bytes > view_.shape().publish_bytes) {
-    throw Error(ErrorCode::kInternal, fmt::format("rank {} publishes {} bytes, more than there is room for", rank, bytes));
+    throw Error(ErrorCode::kInternal,
+                fmt::format("rank {} publishes {} bytes, more than there is room for", rank, bytes));
   }
   const std::byte* const place =
       bytes <= PublishCell::kInlineBytes ? cell.inline_data : reinterpret_cast<const std::byte*>(&cell + 1);
