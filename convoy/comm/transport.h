@@ -9,6 +9,7 @@
 
 #include "convoy/base/clock.h"
 #include "convoy/base/error.h"
+#include "convoy/comm/output_window.h"
 #include "convoy/observe/progress_board.h"
 
 namespace convoy::comm {
@@ -36,6 +37,8 @@ struct Message {
   bool lent = false;
   /// Whether data is an address in the sender's own memory, which only Transport::fetch reads.
   bool remote = false;
+  /// Whether the payload lies in this rank's output already (OutputWindow), and data is null.
+  bool stored = false;
   /// The sender, and the transport's own number of the message.
   int peer = -1;
   /// The transport's own number of the message.
@@ -79,7 +82,8 @@ class Transport {
   virtual std::string name() const = 0;
   /// Returns the largest payload of one message for this memory (a lent one may be as large as it likes).
   virtual std::size_t largest_message(const std::byte* data) const = 0;
-  /// Offers a message; returns its ticket, or nothing when there is no room now.
+  /// Offers a message; returns its ticket, or nothing when there is no room now. Data that are null lie in the peer's
+  /// output already, as its window allowed.
   /// Ownership:  borrows the payload until sent() says that it is free again
   virtual std::optional<std::uint64_t> try_send(int peer, const MessageHeader& header, const std::byte* data) = 0;
   /// Returns whether the payload of that message may be written again: the receiver released it, or it was copied.
@@ -105,8 +109,8 @@ class Transport {
   /// Returns why a peer will never send again ("its process has ended", "it has left the group"); nothing while it may.
   /// What it sent before may still be there to be taken.
   virtual std::optional<std::string> lost(int peer) = 0;
-  /// Takes back what was lent, after a failure: when it returns, no peer reads this rank's payloads any more, or it
-  /// throws away what it reads because of the abort notice.
+  /// Takes back what was lent and shown, after a failure: when it returns, no peer reads this rank's payloads any more,
+  /// or it throws away what it reads because of the abort notice; and no peer writes its output.
   /// Blocking:   for at most the limit
   virtual void withdraw(Duration limit) = 0;
   /// Returns how many payload bytes this rank has sent to a peer so far, whichever way they went.
@@ -120,6 +124,8 @@ class Transport {
   virtual void publish(const Published& /*payload*/) {}
   /// Returns what a rank shows under an operation's number, if it is there yet. Reading it needs no release.
   virtual std::optional<Published> published(int /*rank*/, std::uint64_t /*sequence*/) { return std::nullopt; }
+  /// Returns what ranks show each other of their outputs; null where they cannot write each other's memory.
+  virtual OutputWindow* window() { return nullptr; }
   /// Says that this rank waits for payloads, so that publish() changes its signal; undone with false.
   virtual void watch_published(bool /*on*/) {}
 };

@@ -39,7 +39,7 @@ bool planted_fault() {
 class Round {
  public:
   Round(Team& team, const Request& request, Pool& pool, const Contenders& contenders, std::int64_t bytes)
-      : team_(team), request_(request), pool_(pool), contenders_(contenders), bytes_(bytes) {}
+      : team_(team), request_(request), pool_(pool), contenders_(contenders), bytes_(bytes), batch_(batch_of(bytes)) {}
 
   std::vector<Measured> run() {
     const int repeats = repeats_of(request_, bytes_);
@@ -54,7 +54,7 @@ class Round {
         const auto before = static_cast<std::int64_t>(team_.group().sent_bytes());
         const double time = measure(*contenders_[at], number == 0);
         const auto sent = static_cast<std::int64_t>(team_.group().sent_bytes()) - before;
-        if (number == 0) measured[at].sent_bytes = team_.gather(sent);
+        if (number == 0) measured[at].sent_bytes = team_.gather(sent / batch_);
         if (number >= warm_up) seconds[at].push_back(time);
       }
     }
@@ -78,7 +78,8 @@ class Round {
     // The same places on all ranks, whose parts may differ.
     const std::vector<double> most =
         team_.largest({static_cast<double>(input * width), static_cast<double>(output * width)});
-    const std::int64_t slots = pool_.begin(static_cast<std::int64_t>(most[0]), static_cast<std::int64_t>(most[1]));
+    const std::int64_t slots =
+        pool_.begin(static_cast<std::int64_t>(most[0]), static_cast<std::int64_t>(most[1]), batch_);
     for (std::int64_t number = 0; number < slots && request_.cold; ++number) write_input(pool_.slot(number));
   }
 
@@ -88,26 +89,36 @@ class Round {
          team_.rank());
   }
 
+  // Returns the seconds of one operation of a batch.
   double measure(Contender& contender, bool first) {
-    const Slot slot = pool_.slot(next_++);
+    std::vector<Slot> slots;
+    for (int i = 0; i < batch_; ++i) slots.push_back(pool_.slot(next_++));
     const Layout& layout = contender.layout();
     // Warm: every rank has just written its input, as a backward pass has its gradients. Cold: long ago; what an
     // operation in place left there is put right after it.
-    if (!request_.cold) restore(slot, layout);
+    for (const Slot& slot : slots) {
+      if (!request_.cold) restore(slot, layout);
+    }
     team_.barrier();
     const TimePoint begin = system_clock().now();
-    contender.run(slot);
-    const double seconds = to_seconds(system_clock().now() - begin);
+    for (const Slot& slot : slots) contender.run(slot);
+    const double seconds = to_seconds(system_clock().now() - begin) / batch_;
     // The limit's ranks write each other's buffers.
     team_.gather_quietly();
-    if (plants_fault_ && layout.output_elements() > 0) {
-      *(layout.in_place ? slot.input : slot.output) ^= std::byte{1};
+    for (const Slot& slot : slots) {
+      check_result(slot, contender, first);
+      if (request_.cold) restore(slot, layout);
     }
-    check(request_.dtype, layout.in_place ? slot.input : slot.output, layout, team_.size(), first,
+    return seconds;
+  }
+
+  void check_result(const Slot& slot, const Contender& contender, bool all) {
+    const Layout& layout = contender.layout();
+    std::byte* const output = layout.in_place ? slot.input : slot.output;
+    if (plants_fault_ && layout.output_elements() > 0) *output ^= std::byte{1};
+    check(request_.dtype, output, layout, team_.size(), all,
           fmt::format("{} {} of {} over {}, rank {}", contender.algorithm(), request_.op,
                       format_bytes(static_cast<std::uint64_t>(bytes_)), contender.transport(), team_.rank()));
-    if (request_.cold) restore(slot, layout);
-    return seconds;
   }
 
   // Input as at first, and no right value left over in the output.
@@ -121,6 +132,7 @@ class Round {
   Pool& pool_;
   const Contenders& contenders_;
   const std::int64_t bytes_;
+  const int batch_;
   std::int64_t next_ = 0;
   const bool plants_fault_ = planted_fault();
 };
@@ -181,6 +193,7 @@ void add_rows(Json& rows, Team& team, const Request& request, const plan::Collec
     row["buffers"] = request.shared_buffers ? "shared" : "private";
     row["cold"] = request.cold;
     row["repeats"] = measured[at].repeats;
+    row["batch"] = batch_of(size.bytes());
     row["median_us"] = rounded(times.median_us);
     row["p95_us"] = rounded(times.p95_us);
     row["min_us"] = rounded(times.min_us);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "apps/bench/request/request.h"
 #include "convoy/base/error.h"
 
 namespace convoy::bench {
@@ -40,7 +41,7 @@ Pool::Pool(Team& team, const PoolOptions& options) : options_(options) {
   const std::int64_t one = 2 * rounded(std::max<std::int64_t>(1, options.largest_bytes));
   std::int64_t bytes = one;
   if (options.cold) bytes = std::max(2 * one, one + 2 * cache_bytes() / team.size());
-  bytes_ = static_cast<std::size_t>(rounded(bytes));
+  bytes_ = static_cast<std::size_t>(rounded(std::max(bytes, 2 * kMostBatchBytes)));
   if (options.shared) {
     starts_ = team.share(bytes_);
     own_ = starts_[static_cast<std::size_t>(team.rank())];
@@ -55,10 +56,12 @@ Pool::~Pool() {
   if (mapped_) ::munmap(own_, bytes_);
 }
 
-std::int64_t Pool::begin(std::int64_t input_bytes, std::int64_t output_bytes) {
+std::int64_t Pool::begin(std::int64_t input_bytes, std::int64_t output_bytes, int batch) {
   output_offset_ = rounded(input_bytes);
   stride_ = std::max(kPage, output_offset_ + rounded(output_bytes));
-  slots_ = options_.cold ? std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes_) / stride_) : 1;
+  const std::int64_t room = static_cast<std::int64_t>(bytes_) / stride_;
+  CONVOY_CHECK(batch <= room, "a batch of buffers fits into the pool");
+  slots_ = options_.cold ? room : batch;
   return slots_;
 }
 

@@ -39,8 +39,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Begins with buffers of these bytes; returns how many there are.
-  std::int64_t begin(std::int64_t input_bytes, std::int64_t output_bytes);
+  /// Begins with buffers of these bytes, `batch` of which are used one right after the other; returns how many there are.
+  std::int64_t begin(std::int64_t input_bytes, std::int64_t output_bytes, int batch);
   /// Returns the slot of a measurement.
   Slot slot(std::int64_t number) const;
 

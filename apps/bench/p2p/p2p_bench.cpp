@@ -85,7 +85,7 @@ class PingPong {
 
   Json row() {
     const int repeats = repeats_of(request_, bytes_);
-    pool_.begin(bytes_, bytes_);
+    pool_.begin(bytes_, bytes_, 1);
     std::vector<double> seconds;
     for (int number = 0; number < kWarmUp + repeats; ++number) {
       const double time = measure(pool_.slot(number), number == 0);

@@ -53,6 +53,11 @@ Request read_request(const std::string& text) {
   }
 }
 
+int batch_of(std::int64_t bytes) {
+  constexpr std::int64_t kMost = 16;
+  return static_cast<int>(std::clamp<std::int64_t>(kMostBatchBytes / std::max<std::int64_t>(1, bytes), 1, kMost));
+}
+
 int repeats_of(const Request& request, std::int64_t bytes) {
   if (request.repeats > 0) return request.repeats;
   if (bytes <= 64 << 10) return 200;

@@ -51,6 +51,13 @@ struct Request {
 /// Errors:     kInvalidArgument for text of another form
 Request read_request(const std::string& json);
 
+/// The most bytes of a batch's inputs: small enough for the caches nearest to a processor.
+inline constexpr std::int64_t kMostBatchBytes = std::int64_t{1} << 18;
+
+/// Returns how many operations of a size are done one right after the other in one measurement: as many as have a
+/// duration that a clock can tell, with all that is asked about at hand.
+int batch_of(std::int64_t bytes);
+
 /// Returns the measurements of each contender at a size.
 int repeats_of(const Request& request, std::int64_t bytes);
 

@@ -44,14 +44,21 @@ std::string layout_key(const spec::OrderedLayout& layout) {
   return key;
 }
 
+// A segment's shards, one for each rank, of which a rank reads and writes two at a time: they shall stay in its cache.
+std::int64_t segment_elements(const Group& group, DType dtype) {
+  constexpr std::int64_t kShardBytes = std::int64_t{1} << 19;
+  return group.size() * kShardBytes / static_cast<std::int64_t>(element_bytes(dtype));
+}
+
 // Both sum along the same tree, so the size decides on speed alone.
 std::shared_ptr<const spec::Schedule> all_reduce_schedule(Group& group, std::int64_t elements, DType dtype) {
   if (static_cast<std::size_t>(elements) * element_bytes(dtype) <= group.small_bytes()) {
     return group.schedule(fmt::format("direct_all_reduce {}", elements),
                           [&] { return spec::direct_all_reduce(group.size(), elements); });
   }
-  return group.schedule(fmt::format("all_reduce {}", elements),
-                        [&] { return spec::ordered_all_reduce(one_leaf_each(group.size()), elements); });
+  return group.schedule(fmt::format("all_reduce {} {}", elements, to_string(dtype)), [&] {
+    return spec::ordered_all_reduce(one_leaf_each(group.size()), elements, segment_elements(group, dtype));
+  });
 }
 
 void check_ranks(const Group& group, const char* what, std::size_t ranks) {
@@ -66,8 +73,9 @@ Work ordered_all_reduce_async(Group& group, const spec::OrderedLayout& layout, s
                               Buffer output, DType dtype, ReduceOp reduce) {
   check_ranks(group, "an ordered all_reduce", layout.owners.size());
   const std::int64_t elements = output.elements();
-  auto schedule = group.schedule(fmt::format("ordered_all_reduce {} {}", elements, layout_key(layout)),
-                                 [&] { return spec::ordered_all_reduce(layout, elements); });
+  auto schedule =
+      group.schedule(fmt::format("ordered_all_reduce {} {} {}", elements, to_string(dtype), layout_key(layout)),
+                     [&] { return spec::ordered_all_reduce(layout, elements, segment_elements(group, dtype)); });
   return submit(group, std::move(schedule), std::move(inputs), std::move(output), dtype, reduce);
 }
 

@@ -12,7 +12,8 @@
 namespace convoy::comm {
 namespace {
 
-constexpr std::size_t kPooledBlocks = 16;
+// Private memory of fewer bytes goes through staging chunks.
+constexpr std::size_t kFewBytes = 4096;
 
 bool overlap(const std::byte* a, const std::byte* a_end, const std::byte* b, const std::byte* b_end) {
   return a < b_end && b < a_end;
@@ -20,47 +21,26 @@ bool overlap(const std::byte* a, const std::byte* a_end, const std::byte* b, con
 
 }  // namespace
 
-ScratchPool::Block ScratchPool::take(std::size_t bytes) {
-  auto best = blocks_.end();
-  for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
-    if (block->bytes >= bytes && (best == blocks_.end() || block->bytes < best->bytes)) best = block;
-  }
-  if (best != blocks_.end()) {
-    Block block = std::move(*best);
-    blocks_.erase(best);
-    return block;
-  }
-  Block block;
-  block.memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  block.bytes = bytes;
-  return block;
-}
-
-void ScratchPool::give(Block block) {
-  blocks_.push_back(std::move(block));
-  if (blocks_.size() <= kPooledBlocks) return;
-  blocks_.erase(std::min_element(blocks_.begin(), blocks_.end(),
-                                 [](const Block& a, const Block& b) { return a.bytes < b.bytes; }));
-}
-
-Executor::Executor(Transport& transport, const ExecutorOptions& options, ScratchPool& pool,
-                   const Collective& collective, const observe::BoardOperation& operation,
+Executor::Executor(Transport& transport, const ExecutorOptions& options, ExecutorPools& pools, const ExecutorTask& task,
                    std::atomic<std::uint64_t>& sent_bytes)
     : transport_(transport),
       options_(options),
-      pool_(pool),
-      collective_(collective),
-      operation_(operation),
+      pool_(pools.scratch),
+      shared_pool_(pools.shared),
+      collective_(task.collective),
+      operation_(task.operation),
+      stores_(task.stores.get()),
+      window_(stores_ != nullptr ? transport.window() : nullptr),
       sent_bytes_(sent_bytes),
-      element_bytes_(element_bytes(collective.dtype)),
-      stream_(collective.output.elements() * static_cast<std::int64_t>(element_bytes_) >=
+      element_bytes_(element_bytes(collective_.dtype)),
+      stream_(collective_.output.elements() * static_cast<std::int64_t>(element_bytes_) >=
               options.cache_bytes / transport.size()),
       rank_(transport.rank()),
       deadline_(system_clock(), options.timeout),
       began_(system_clock().now()),
       peers_(static_cast<std::size_t>(transport.size())),
-      scratches_(static_cast<std::size_t>(collective.schedule->scratches[static_cast<std::size_t>(rank_)])) {
-  const std::vector<std::int64_t>& work = collective.schedule->work_elements;
+      scratches_(static_cast<std::size_t>(collective_.schedule->scratches[static_cast<std::size_t>(rank_)])) {
+  const std::vector<std::int64_t>& work = collective_.schedule->work_elements;
   const std::int64_t elements = work.empty() ? 0 : work[static_cast<std::size_t>(rank_)];
   if (elements == 0) return;
   work_block_ = pool_.take(static_cast<std::size_t>(elements) * element_bytes_);
@@ -68,19 +48,21 @@ Executor::Executor(Transport& transport, const ExecutorOptions& options, Scratch
 }
 
 Executor::~Executor() {
-  if (work_block_.memory != nullptr) pool_.give(std::move(work_block_));
+  pool_.give(std::move(work_block_));
   for (Scratch& scratch : scratches_) let_go(scratch);
   for (Deferred& part : deferred_) let_go(part.source);
   transport_.board().update(rank_, observe::BoardPhase::kOutside, messages_, -1);
 }
 
 void Executor::run() {
+  if (window_ != nullptr) open_window();
   agree();
   for (const spec::Round& round : collective_.schedule->ranks[static_cast<std::size_t>(rank_)]) {
     run_round(round);
     ++round_;
   }
   wait_until_all_sent();
+  if (window_open_) window_->close();
   // A peer that failed may have written memory that was read here: then its notice is there by now.
   look_up();
 }
@@ -111,22 +93,62 @@ void Executor::run_round(const spec::Round& round) {
   queue_messages(round);
   exchange();
   write_deferred();
-  for (const spec::Operation& operation : round) {
-    if (operation.kind == spec::OpKind::kReduce || operation.kind == spec::OpKind::kCopy) combine_chunks(operation);
+  for (std::size_t i = 0; i < round.size(); ++i) {
+    if (round[i].kind == spec::OpKind::kReduce || round[i].kind == spec::OpKind::kCopy) combine_chunks(round[i], i);
   }
 }
 
 void Executor::queue_messages(const spec::Round& round) {
-  for (const spec::Operation& operation : round) {
-    if (operation.kind == spec::OpKind::kSend) {
-      std::deque<Parcel>& sends = peer(operation.peer).sends;
-      for (const Extent& piece : pieces_of(operation.target)) {
-        sends.push_back(Parcel{piece.data, static_cast<std::size_t>(piece.elements) * element_bytes_});
-      }
-      if (operation.target.count == 0) sends.push_back(Parcel{});
-    } else if (operation.kind == spec::OpKind::kReceive) {
+  for (std::size_t i = 0; i < round.size(); ++i) {
+    const spec::Operation& operation = round[i];
+    if (operation.kind == spec::OpKind::kSend) queue_send(operation, i);
+    if (operation.kind == spec::OpKind::kReceive) {
       peer(operation.peer).receives.push_back(Receive{&operation.target, 0});
     }
+  }
+}
+
+// Cuts a send into what the peer has already and what is left.
+void Executor::queue_send(const spec::Operation& operation, std::size_t index) {
+  spec::Chunk rest = operation.target;
+  const auto found = stored_.find({round_, index});
+  if (found != stored_.end()) {
+    for (const StoredRange& range : found->second) {
+      const std::int64_t done = rest.offset - operation.target.offset;
+      rest.count = range.begin - done;
+      queue_pieces(operation.peer, rest);
+      Parcel parcel;
+      parcel.bytes = static_cast<std::size_t>(range.end - range.begin) * element_bytes_;
+      parcel.stored = true;
+      peer(operation.peer).sends.push_back(std::move(parcel));
+      rest.offset = operation.target.offset + range.end;
+      rest.count = operation.target.count - range.end;
+    }
+    stored_.erase(found);
+  }
+  queue_pieces(operation.peer, rest);
+  if (operation.target.count == 0) peer(operation.peer).sends.emplace_back();
+}
+
+void Executor::queue_pieces(int to, const spec::Chunk& chunk) {
+  if (chunk.count == 0) return;
+  const auto copied = copies_.find({chunk.offset, chunk.count});
+  if (chunk.kind == spec::BufferKind::kOutput && copied != copies_.end()) {
+    const std::size_t bytes = static_cast<std::size_t>(chunk.count) * element_bytes_;
+    peer(to).sends.push_back(Parcel{copied->second.get(), bytes, false, copied->second});
+    return;
+  }
+  for (const Extent& piece : pieces_of(chunk)) {
+    Parcel parcel;
+    parcel.data = piece.data;
+    parcel.bytes = static_cast<std::size_t>(piece.elements) * element_bytes_;
+    // Where peers are to find what they read in the arena, a copy there is cheaper than a way through the kernel.
+    if (window_ != nullptr && parcel.bytes >= kFewBytes && !window_->arena().contains(piece.data, parcel.bytes)) {
+      parcel.copy = shared_pool_.share(parcel.bytes);
+      std::memcpy(parcel.copy.get(), piece.data, parcel.bytes);
+      parcel.data = parcel.copy.get();
+    }
+    peer(to).sends.push_back(std::move(parcel));
   }
 }
 
@@ -170,7 +192,7 @@ bool Executor::offer_sends() {
 bool Executor::offer_next(int peer, Peer& traffic) {
   Parcel& parcel = traffic.sends.front();
   std::size_t bytes = parcel.bytes;
-  if (bytes > 0) {
+  if (bytes > 0 && !parcel.stored) {
     const std::size_t largest = transport_.largest_message(parcel.data);
     if (largest < bytes) bytes = largest - largest % element_bytes_;
     CONVOY_CHECK(bytes > 0, "a transport takes at least one element");
@@ -182,7 +204,9 @@ bool Executor::offer_next(int peer, Peer& traffic) {
   ++messages_;
   sent_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   if (bytes > 0 && !transport_.sent(peer, *ticket)) {
-    outstanding_.push_back(Outstanding{peer, *ticket, parcel.data, parcel.data + bytes, round_});
+    outstanding_.push_back(Outstanding{peer, *ticket, parcel.data, parcel.data + bytes, round_, {}});
+    // A copy is cut only where messages of it are copied once more.
+    if (bytes == parcel.bytes) outstanding_.back().copy = std::move(parcel.copy);
   }
   if (bytes == parcel.bytes) {
     traffic.sends.pop_front();
@@ -216,7 +240,8 @@ bool Executor::take_next(int peer, Peer& traffic) {
   ++traffic.taken_messages;
   ++messages_;
   const auto elements = static_cast<std::int64_t>(message.header.bytes / element_bytes_);
-  place(message, spec::Chunk{target.kind, target.index, target.offset + receive.received, elements});
+  const spec::Chunk part{target.kind, target.index, target.offset + receive.received, elements};
+  message.stored ? take_stored(message, part) : place(message, part);
   receive.received += elements;
   if (receive.received == target.count) traffic.receives.pop_front();
   return true;
@@ -304,70 +329,6 @@ void Executor::write_deferred() {
   deferred_.clear();
 }
 
-void Executor::combine_chunks(const spec::Operation& operation) {
-  if (operation.target.count == 0) return;
-  if (operation.target.kind == spec::BufferKind::kScratch) {
-    Scratch& scratch = scratches_[static_cast<std::size_t>(operation.target.index)];
-    scratch.owned.push_back(pool_.take(static_cast<std::size_t>(operation.target.count) * element_bytes_));
-    scratch.pieces = {Extent{scratch.owned.back().memory.get(), operation.target.count}};
-  }
-  std::vector<Extent> targets = pieces_of(operation.target);
-  wait_until_writable(targets);
-  PieceCursor target(std::move(targets));
-  const std::int64_t most = std::max<std::int64_t>(1, options_.chunk_bytes / static_cast<std::int64_t>(element_bytes_));
-  // A source in a peer's own memory is read through a chunk that stays in the cache.
-  std::vector<PieceCursor> sources;
-  std::vector<const Scratch*> remote;
-  std::vector<ScratchPool::Block> windows;
-  for (const spec::Chunk& source : operation.sources) {
-    remote.push_back(remote_scratch(source));
-    if (remote.back() != nullptr) {
-      windows.push_back(pool_.take(static_cast<std::size_t>(std::min(most, source.count)) * element_bytes_));
-      sources.emplace_back(std::vector<Extent>{Extent{windows.back().memory.get(), source.count}});
-    } else {
-      windows.emplace_back();
-      sources.emplace_back(pieces_of(source));
-    }
-  }
-  const std::vector<int> copy_program{0};
-  const std::vector<int>& program = operation.kind == spec::OpKind::kCopy ? copy_program : operation.program;
-  const bool divides = operation.final && collective_.reduce == ReduceOp::kMean;
-  const int divisor = divides ? collective_.schedule->contributions : 1;
-  std::vector<const std::byte*> at(sources.size());
-  for (std::int64_t left = operation.target.count; left > 0;) {
-    std::int64_t count = std::min({left, most, target.left()});
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      count = std::min(count, sources[i].left());
-      at[i] = sources[i].data(element_bytes_);
-    }
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      if (remote[i] == nullptr) continue;
-      const auto done = static_cast<std::size_t>(operation.target.count - left) * element_bytes_;
-      read_remote(*remote[i], done, windows[i].memory.get(), static_cast<std::size_t>(count) * element_bytes_);
-      at[i] = windows[i].memory.get();
-    }
-    combine(collective_.dtype, collective_.reduce, program, at, target.data(element_bytes_), count, divisor,
-            stream_ && operation.target.kind == spec::BufferKind::kOutput);
-    target.advance(count);
-    for (PieceCursor& source : sources) source.advance(count);
-    left -= count;
-    if (left > 0) look_up();
-  }
-  for (ScratchPool::Block& window : windows) {
-    if (window.memory) pool_.give(std::move(window));
-  }
-  for (const spec::Chunk& source : operation.sources) {
-    if (source.kind == spec::BufferKind::kScratch) let_go(scratches_[static_cast<std::size_t>(source.index)]);
-  }
-}
-
-// Returns the scratch buffer of a chunk when it lies in a peer's own memory, else null.
-const Executor::Scratch* Executor::remote_scratch(const spec::Chunk& chunk) const {
-  if (chunk.kind != spec::BufferKind::kScratch) return nullptr;
-  const Scratch& scratch = scratches_[static_cast<std::size_t>(chunk.index)];
-  return scratch.remote.empty() ? nullptr : &scratch;
-}
-
 void Executor::own_everything_held() {
   for (Scratch& scratch : scratches_) own(scratch);
   for (Deferred& part : deferred_) own(part.source);
@@ -376,21 +337,6 @@ void Executor::own_everything_held() {
 // Copies what lies in the sender's memory, and gives it back.
 void Executor::own_remote(Scratch& scratch) {
   for (const Message& message : std::exchange(scratch.remote, {})) hold(scratch, message, false);
-}
-
-void Executor::read_remote(const Scratch& scratch, std::size_t offset, std::byte* to, std::size_t bytes) {
-  for (const Message& message : scratch.remote) {
-    if (bytes == 0) return;
-    if (offset >= message.header.bytes) {
-      offset -= message.header.bytes;
-      continue;
-    }
-    const std::size_t count = std::min<std::size_t>(bytes, message.header.bytes - offset);
-    transport_.fetch(message, offset, to, count);
-    to += count;
-    bytes -= count;
-    offset = 0;
-  }
 }
 
 void Executor::own(Scratch& scratch) {

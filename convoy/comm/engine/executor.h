@@ -3,21 +3,28 @@
 // Words: a *piece* is a stretch of memory of whole elements. A send of a chunk becomes one message per piece, cut to
 // what the transport takes; the receiver accepts any cutting. A message is *lent* when it lies in the sender's memory:
 // it is read there by the reduction and released afterwards, others are copied out. A lent send is *outstanding* until
-// the receiver has released it; no memory of an outstanding send is written (the write-after-read rule).
+// the receiver has released it; no memory of an outstanding send is written (the write-after-read rule). Where peers
+// show their outputs (OutputWindow), a reduction *stores* its result there at once, and the send says no more than that.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "convoy/comm/engine/scratch_pool.h"
 #include "convoy/comm/engine/small_reduce.h"
 #include "convoy/comm/group.h"
+#include "convoy/spec/schedule/storing.h"
 
 namespace convoy::comm {
+
+class PieceCursor;
 
 /// What an executor needs to know of its group.
 struct ExecutorOptions {
@@ -34,23 +41,22 @@ struct ExecutorOptions {
   std::int64_t cache_bytes = 0;
 };
 
-/// Memory for what has to be copied out, kept between operations.
-/// Threads:    one caller at a time
-class ScratchPool {
- public:
-  /// A block of memory.
-  struct Block {
-    std::unique_ptr<std::byte[]> memory;
-    /// Its size.
-    std::size_t bytes = 0;
-  };
-  /// Returns a block of at least this size.
-  Block take(std::size_t bytes);
-  /// Keeps a block for later; of too many, the smallest ones go.
-  void give(Block block);
+/// One operation of one rank.
+struct ExecutorTask {
+  /// What it does, and on which memory.
+  Collective collective;
+  /// What the ranks must agree on.
+  observe::BoardOperation operation;
+  /// Which results are stored where peers want them; null where there are none.
+  std::shared_ptr<const spec::DirectStores> stores;
+};
 
- private:
-  std::vector<Block> blocks_;
+/// Memory that executors keep between operations.
+struct ExecutorPools {
+  /// For what has to be copied out.
+  ScratchPool scratch;
+  /// For what peers shall read in place of private memory: in the arena.
+  ScratchPool shared;
 };
 
 /// Executes one operation.
@@ -59,8 +65,8 @@ class ScratchPool {
 class Executor {
  public:
   /// Borrows everything for the operation's duration; counts payload bytes in `sent_bytes`.
-  Executor(Transport& transport, const ExecutorOptions& options, ScratchPool& pool, const Collective& collective,
-           const observe::BoardOperation& operation, std::atomic<std::uint64_t>& sent_bytes);
+  Executor(Transport& transport, const ExecutorOptions& options, ExecutorPools& pools, const ExecutorTask& task,
+           std::atomic<std::uint64_t>& sent_bytes);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -80,12 +86,40 @@ class Executor {
     const std::byte* begin = nullptr;
     const std::byte* end = nullptr;
     std::size_t round = 0;
+    // The copy that was sent in place of private memory.
+    std::shared_ptr<std::byte> copy;
   };
   // A piece that is to be offered to a peer; one without elements is an empty message.
   struct Parcel {
     const std::byte* data = nullptr;
     std::size_t bytes = 0;
+    // Whether the peer has it already.
+    bool stored = false;
+    // Holds the data when they are a copy.
+    std::shared_ptr<std::byte> copy;
   };
+  // Elements of a send that are in the peer's output already.
+  struct StoredRange {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  // A second place for a reduction's result: a peer's output, or a copy for peers that cannot read it where it lies.
+  struct StoreTarget {
+    const spec::DirectStore* store = nullptr;
+    std::shared_ptr<std::byte> copy;
+    // The first element in that output, whose memory the parts are.
+    std::int64_t offset = 0;
+    std::vector<WindowPart> parts;
+    // Whether a store is announced, and what has been stored.
+    bool announced = false;
+    std::vector<StoredRange> stored;
+  };
+  // Elements from `done` on, at most `most`.
+  struct Range {
+    std::int64_t done = 0;
+    std::int64_t most = 0;
+  };
+  struct Sources;
   // What a scratch buffer holds: pieces of lent messages, or of memory of its own.
   struct Scratch {
     std::vector<Extent> pieces;
@@ -119,6 +153,8 @@ class Executor {
   void check_agreement();
   void run_round(const spec::Round& round);
   void queue_messages(const spec::Round& round);
+  void queue_send(const spec::Operation& operation, std::size_t index);
+  void queue_pieces(int to, const spec::Chunk& chunk);
   void exchange();
   bool offer_sends();
   bool offer_next(int peer, Peer& traffic);
@@ -129,7 +165,20 @@ class Executor {
   void fetch(const Message& message, const std::vector<Extent>& targets);
   void hold(Scratch& scratch, const Message& message, bool keep_lent);
   void write_deferred();
-  void combine_chunks(const spec::Operation& operation);
+  void take_stored(const Message& message, const spec::Chunk& part);
+  void combine_chunks(const spec::Operation& operation, std::size_t index);
+  std::int64_t combine_some(const spec::Operation& operation, Sources& sources, const PieceCursor& target,
+                            std::vector<StoreTarget>& stores, Range range);
+  Sources open_sources(const spec::Operation& operation, std::int64_t most);
+  void close_sources(const spec::Operation& operation, Sources& sources);
+  void open_window();
+  bool may_show_output() const;
+  std::vector<StoreTarget> store_targets(const spec::Operation& operation, std::size_t index);
+  void begin_stores(std::vector<StoreTarget>& targets);
+  std::byte* store_place(const StoreTarget& target, std::int64_t done, std::int64_t& count) const;
+  void end_stores(std::vector<StoreTarget>& targets, const std::byte* result, std::int64_t done, std::int64_t count);
+  void remember_stored(const spec::Operation& operation, std::vector<StoreTarget> targets);
+  bool in_arena(const std::vector<Extent>& pieces) const;
   void own_everything_held();
   void own(Scratch& scratch);
   const Scratch* remote_scratch(const spec::Chunk& chunk) const;
@@ -156,8 +205,12 @@ class Executor {
   Transport& transport_;
   const ExecutorOptions& options_;
   ScratchPool& pool_;
+  ScratchPool& shared_pool_;
   const Collective& collective_;
   const observe::BoardOperation operation_;
+  // Null where nothing is stored.
+  const spec::DirectStores* const stores_;
+  OutputWindow* const window_;
   std::atomic<std::uint64_t>& sent_bytes_;
   const std::size_t element_bytes_;
   const bool stream_;
@@ -173,6 +226,11 @@ class Executor {
   std::vector<Extent> work_;
   std::vector<Deferred> deferred_;
   std::vector<Outstanding> outstanding_;
+  bool window_open_ = false;
+  // What has been stored, by the round and place of its send.
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<StoredRange>> stored_;
+  // Copies of results that lie in private memory, by the first element and their number.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<std::byte>> copies_;
 };
 
 }  // namespace convoy::comm

@@ -31,15 +31,15 @@ bool rounds_between_reductions(DType dtype, ReduceOp reduce) {
 }
 
 void combine(DType dtype, ReduceOp reduce, std::span<const int> program, std::span<const std::byte* const> sources,
-             std::byte* target, std::int64_t count, int divisor, bool stream) {
+             std::byte* target, std::int64_t count, int divisor, bool stream, std::byte* also) {
   const std::vector<kernels::Step> steps = kernels::steps_of(program, sources);
   if (count == 0) return;
   if (program.size() == 1 && divisor <= 1) {
-    if (steps[0].from[0] != target) {
-      const std::size_t bytes = static_cast<std::size_t>(count) * element_bytes(dtype);
-      if (stream) return kernels::copy_past_caches(target, steps[0].from[0], bytes);
-      std::memmove(target, steps[0].from[0], bytes);
-    }
+    const std::size_t bytes = static_cast<std::size_t>(count) * element_bytes(dtype);
+    if (also != nullptr) std::memmove(also, steps[0].from[0], bytes);
+    if (steps[0].from[0] == target) return;
+    if (stream) return kernels::copy_past_caches(target, steps[0].from[0], bytes);
+    std::memmove(target, steps[0].from[0], bytes);
     return;
   }
   const bool divides = divisor > 1;
@@ -48,7 +48,7 @@ void combine(DType dtype, ReduceOp reduce, std::span<const int> program, std::sp
   }
   // A target that has just been read lies in the caches already.
   const bool apart = std::find(sources.begin(), sources.end(), target) == sources.end();
-  const kernels::Reduction reduction{reduce, steps, target, count, divides ? divisor : 1, stream && apart};
+  const kernels::Reduction reduction{reduce, steps, target, count, divides ? divisor : 1, stream && apart, also};
   switch (dtype) {
     case DType::kFloat32: return kernels::reduce_float32(reduction);
     case DType::kFloat64: return kernels::reduce_float64(reduction);

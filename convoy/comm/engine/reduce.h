@@ -24,10 +24,10 @@ bool rounds_between_reductions(DType dtype, ReduceOp reduce);
 /// The bits of the result depend on the program alone: not on alignment, on vector width or on how a range is cut into
 /// calls. (Where several NaNs meet, which one's payload remains is not defined.)
 /// `stream` stores the result past the caches unless it is written over a source: it pays where the result is too large
-/// to stay in them.
-/// Shapes:     every source and the target hold `count` elements, at any alignment; the target may be a source
+/// to stay in them. `also` is a second place for the result, or null.
+/// Shapes:     every source and the targets hold `count` elements, at any alignment; a target may be a source
 /// Errors:     kNotSupported for a program with more open values than kernels::kMaxDepth, and where can_reduce says no
 void combine(DType dtype, ReduceOp reduce, std::span<const int> program, std::span<const std::byte* const> sources,
-             std::byte* target, std::int64_t count, int divisor, bool stream = false);
+             std::byte* target, std::int64_t count, int divisor, bool stream = false, std::byte* also = nullptr);
 
 }  // namespace convoy::comm

@@ -44,6 +44,9 @@ void add_operation(Words& words, const spec::Operation& operation) {
 std::uint64_t hash_of(const spec::Schedule& schedule) {
   Words words;
   add_number(words, schedule.contributions);
+  // What there are no rounds to tell of.
+  for (const std::int64_t elements : schedule.input_elements) add_number(words, elements);
+  for (const std::int64_t elements : schedule.output_elements) add_number(words, elements);
   for (const spec::RankRounds& rounds : schedule.ranks) {
     add_number(words, static_cast<std::int64_t>(rounds.size()));
     for (const spec::Round& round : rounds) {
@@ -99,6 +102,7 @@ ScheduledGroup::ScheduledGroup(std::unique_ptr<Transport> transport, const Group
     : options_(options),
       executor_options_(executor_options(options)),
       transport_(std::move(transport)),
+      pools_{ScratchPool(), ScratchPool(transport_->window() != nullptr ? &transport_->window()->arena() : nullptr)},
       reducer_(*transport_),
       thread_([this] { work(); }) {}
 
@@ -139,6 +143,11 @@ const ScheduledGroup::ScheduleFacts& ScheduledGroup::facts_of(const std::shared_
   const Reductions reductions = reductions_of(*schedule);
   facts.reduces = reductions.any;
   facts.stores_partials = reductions.partial;
+  if (transport_->window() != nullptr && size() > 1) {
+    spec::DirectStores stores = spec::find_direct_stores(*schedule);
+    const bool any = std::any_of(stores.begin(), stores.end(), [](const auto& of_rank) { return !of_rank.empty(); });
+    if (any) facts.stores = std::make_shared<const spec::DirectStores>(std::move(stores));
+  }
   facts_.push_back(std::move(facts));
   return facts_.back();
 }
@@ -211,9 +220,10 @@ ScheduledGroup::Task ScheduledGroup::make_task(Collective collective, std::uint6
   task.operation.layout = facts.hash;
   task.state = std::make_shared<WorkState>(
       fmt::format("{} #{} in group '{}'", collective.schedule->collective, sequence, options_.name));
-  task.small = facts.plain_direct && static_cast<std::size_t>(collective.schedule->elements) *
-                                             element_bytes(collective.dtype) <=
-                                         reducer_.capacity();
+  task.small =
+      facts.plain_direct &&
+      static_cast<std::size_t>(collective.schedule->elements) * element_bytes(collective.dtype) <= reducer_.capacity();
+  task.stores = facts.stores;
   task.collective = std::move(collective);
   return task;
 }
@@ -308,7 +318,7 @@ void ScheduledGroup::work() {
 void ScheduledGroup::execute(Task& task) {
   try {
     throw_if_aborted();
-    Executor executor(*transport_, executor_options_, pool_, task.collective, task.operation, sent_bytes_);
+    Executor executor(*transport_, executor_options_, pools_, task, sent_bytes_);
     task.small ? executor.run_small(reducer_, task.shown) : executor.run();
   } catch (const Error& error) {
     return fail(task, error);

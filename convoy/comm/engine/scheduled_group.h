@@ -40,9 +40,7 @@ class ScheduledGroup final : public Group {
                                                  const std::function<spec::Schedule()>& build) override;
 
  private:
-  struct Task {
-    Collective collective;
-    observe::BoardOperation operation;
+  struct Task : ExecutorTask {
     std::shared_ptr<WorkState> state;
     // Whether it is a small all-reduce, and whether this rank's input of it is published already.
     bool small = false;
@@ -55,6 +53,7 @@ class ScheduledGroup final : public Group {
     bool reduces = false;
     bool plain_direct = false;
     bool stores_partials = false;
+    std::shared_ptr<const spec::DirectStores> stores;
   };
 
   const ScheduleFacts& facts_of(const std::shared_ptr<const spec::Schedule>& schedule);
@@ -80,7 +79,7 @@ class ScheduledGroup final : public Group {
   std::vector<ScheduleFacts> facts_;
   std::uint64_t next_sequence_ = 1;
   // Of whoever executes: the progress thread, or the submitting thread while nothing is in flight.
-  ScratchPool pool_;
+  ExecutorPools pools_;
   SmallReducer reducer_;
   // Operations that are queued or running.
   std::atomic<int> in_flight_{0};

@@ -52,6 +52,8 @@ struct Reduction {
   int divisor = 1;
   /// Whether to store past the caches, which pays for results that are larger than they are.
   bool stream = false;
+  /// A second place for the result, or null.
+  std::byte* also = nullptr;
 };
 
 /// The kernels, one for each element type: they write the reduction's `count` elements to its target.

@@ -68,8 +68,10 @@ HWY_INLINE void finish(D d, G value, const Reduction& reduction, std::size_t at)
   }
   if (reduction.stream) {
     value.stream(d, reduction.target + at);
+    if (reduction.also != nullptr) value.stream(d, reduction.also + at);
   } else {
     value.write(d, reduction.target + at);
+    if (reduction.also != nullptr) value.write(d, reduction.also + at);
   }
 }
 
@@ -161,7 +163,8 @@ HWY_NOINLINE void walk_all(const Reduction& given) {
   if (given.stream) {
     // Stores past the caches begin at a whole line.
     const std::size_t beyond = reinterpret_cast<std::uintptr_t>(given.target) % kLine;
-    reduction.stream = beyond % E::kBytes == 0;
+    const bool alike = given.also == nullptr || reinterpret_cast<std::uintptr_t>(given.also) % kLine == beyond;
+    reduction.stream = beyond % E::kBytes == 0 && alike;
     const auto head = static_cast<std::int64_t>((kLine - beyond) % kLine / E::kBytes);
     if (reduction.stream) done = walk<E, One, Op>(narrow, reduction, 0, head < given.count ? head : given.count);
   }

@@ -98,7 +98,7 @@ void* SharedArena::allocate(std::size_t bytes) {
 
 void SharedArena::deallocate(void* memory) {
   if (memory == nullptr) return;
-  CONVOY_CHECK(contains(memory), "the memory is not of this arena");
+  CONVOY_CHECK(memory >= base_ && memory < base_ + capacity_, "the memory is not of this arena");
   MutexLock lock(mutex_);
   const auto found = taken_.find(offset_of(memory));
   CONVOY_CHECK(found != taken_.end(), "the memory is no block of the arena, or was given back before");
@@ -121,6 +121,29 @@ void SharedArena::deallocate(void* memory) {
     }
   }
   add_free(begin, end - begin);
+}
+
+void SharedArena::detach(std::byte* memory, std::size_t bytes) {
+  CONVOY_CHECK(offset_of(memory) % kPage == 0 && bytes % kPage == 0, "whole pages are detached");
+  // Before the pages are replaced, so that nobody offers them in between.
+  {
+    MutexLock lock(mutex_);
+    detached_.emplace_back(memory, bytes);
+    has_detached_.store(true);
+  }
+  constexpr int kKind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+  if (::mmap(memory, bytes, PROT_READ | PROT_WRITE, kKind, -1, 0) == MAP_FAILED) {
+    throw Error(ErrorCode::kIo,
+                fmt::format("cannot take {} bytes of the shared arena out of other processes' reach: {}", bytes,
+                            std::strerror(errno)));
+  }
+}
+
+bool SharedArena::is_detached(const std::byte* memory, std::size_t bytes) const {
+  MutexLock lock(mutex_);
+  return std::any_of(detached_.begin(), detached_.end(), [&](const auto& range) {
+    return memory < range.first + range.second && range.first < memory + bytes;
+  });
 }
 
 std::size_t SharedArena::used() const {

@@ -1,12 +1,14 @@
 // The shared arena: this process's large memory, lying where the other ranks of the host can read it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "convoy/base/mutex.h"
 
@@ -28,11 +30,16 @@ class SharedArena {
   void* allocate(std::size_t bytes);
   /// Gives memory back; its content may be overwritten at once. Null is ignored.
   void deallocate(void* memory);
-  /// Returns whether all of [memory, memory + bytes) lies in the arena.
+  /// Returns whether all of [memory, memory + bytes) lies in the arena, where peers see it.
   bool contains(const void* memory, std::size_t bytes = 1) const {
     const auto* at = static_cast<const std::byte*>(memory);
-    return at >= base_ && at + bytes <= base_ + capacity_;
+    const bool inside = at >= base_ && at + bytes <= base_ + capacity_;
+    return inside && (!has_detached_.load(std::memory_order_relaxed) || !is_detached(at, bytes));
   }
+  /// Takes whole pages out of the reach of other processes, for good: they keep their addresses and go on as memory of
+  /// this process alone, with undefined content, and contains() no longer knows them.
+  /// Errors:     kIo when the kernel refuses
+  void detach(std::byte* memory, std::size_t bytes);
   /// Returns how far into the arena an address lies.
   std::uint64_t offset_of(const void* memory) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(memory) - base_);
@@ -49,6 +56,7 @@ class SharedArena {
   std::size_t peak() const;
 
  private:
+  bool is_detached(const std::byte* memory, std::size_t bytes) const;
   std::size_t take(std::size_t bytes, std::size_t alignment) CONVOY_REQUIRES(mutex_);
   void add_free(std::size_t offset, std::size_t bytes) CONVOY_REQUIRES(mutex_);
   void remove_free(std::size_t offset, std::size_t bytes) CONVOY_REQUIRES(mutex_);
@@ -60,6 +68,8 @@ class SharedArena {
   std::map<std::size_t, std::size_t> free_by_offset_ CONVOY_GUARDED_BY(mutex_);
   std::set<std::pair<std::size_t, std::size_t>> free_by_size_ CONVOY_GUARDED_BY(mutex_);
   std::map<std::size_t, std::size_t> taken_ CONVOY_GUARDED_BY(mutex_);
+  std::vector<std::pair<const std::byte*, std::size_t>> detached_ CONVOY_GUARDED_BY(mutex_);
+  std::atomic<bool> has_detached_{false};
   std::size_t used_ CONVOY_GUARDED_BY(mutex_) = 0;
   std::size_t peak_ CONVOY_GUARDED_BY(mutex_) = 0;
 };

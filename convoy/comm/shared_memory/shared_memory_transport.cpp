@@ -15,6 +15,7 @@
 #include "convoy/comm/meeting.h"
 #include "convoy/comm/shared_memory/peer_process.h"
 #include "convoy/comm/shared_memory/shared_segment.h"
+#include "convoy/comm/shared_memory/shared_window.h"
 
 namespace convoy::comm {
 namespace {
@@ -85,13 +86,16 @@ class SharedMemoryTransport final : public Transport {
     return std::nullopt;
   }
   // Peers that read on from the arena meet the abort notice before they call their result good.
-  void withdraw(Duration) override {}
+  void withdraw(Duration limit) override {
+    window_->take_back(limit, [this](int peer) { return lost(peer).has_value(); });
+  }
   std::uint64_t sent_bytes(int peer) const override {
     return lanes_[static_cast<std::size_t>(peer)].bytes + published_bytes_;
   }
   std::size_t publish_capacity() const override { return view_.shape().publish_bytes; }
   void publish(const Published& payload) override;
   std::optional<Published> published(int rank, std::uint64_t sequence) override;
+  OutputWindow* window() override { return window_ ? &*window_ : nullptr; }
   void watch_published(bool on) override { view_.rank(rank_).watches.store(on ? 1 : 0); }
 
  private:
@@ -144,6 +148,7 @@ class SharedMemoryTransport final : public Transport {
   SegmentView view_;
   std::optional<observe::SharedBoard> board_;
   std::vector<FileMapping> peer_arenas_;
+  std::optional<SharedWindow> window_;
   std::vector<ProcessWatch> watches_;
   std::vector<std::int64_t> pids_;
   // Whether peers read this rank's large private buffers through the kernel, which lets all of them.
@@ -186,6 +191,10 @@ bool SharedMemoryTransport::put_payload(int peer, LaneSlot& slot, std::uint64_t 
   LaneState& lane = this->lane(peer);
   slot.place = PayloadPlace::kNone;
   if (bytes == 0) return true;
+  if (data == nullptr) {
+    slot.place = PayloadPlace::kStored;
+    return true;
+  }
   const bool in_arena = arena_.contains(data, bytes);
   const bool remote = !in_arena && reads_memory_ && (bytes >= options_.remote_bytes || bytes > options_.chunk_bytes);
   const bool lend = in_arena || remote;
@@ -216,7 +225,9 @@ bool SharedMemoryTransport::try_receive(int peer, Message& message) {
   const std::uint64_t bytes = slot.header.bytes;
   // Half of the loans stay free for messages behind those that the receiver keeps.
   const bool may_keep = (lane.held + 1) * 2 <= options_.slots;
-  bool sane = slot.place == PayloadPlace::kNone ? bytes == 0 : slot.loan < view_.shape().loans();
+  message.stored = slot.place == PayloadPlace::kStored;
+  const bool loaned = slot.place != PayloadPlace::kNone && !message.stored;
+  bool sane = loaned ? slot.loan < view_.shape().loans() : message.stored || bytes == 0;
   if (slot.place == PayloadPlace::kArena) {
     sane = sane && bytes <= arena.size() && slot.offset <= arena.size() - bytes;
     message.data = arena.data() + slot.offset;
@@ -230,7 +241,7 @@ bool SharedMemoryTransport::try_receive(int peer, Message& message) {
     if (sane) message.data = view_.staging(peer, rank_, slot.offset);
   }
   if (!sane) throw Error(ErrorCode::kInternal, fmt::format("rank {} sent a message that lies nowhere", peer));
-  if (slot.place != PayloadPlace::kNone) message.ticket = ticket_of(slot.loan, slot.use);
+  if (loaned) message.ticket = ticket_of(slot.loan, slot.use);
   if (message.lent) ++lane.held;
   ends.tail.store(++lane.taken);
   // Somebody who waits for a slot has to hear of it; who has slots to spare need not. Head and tail are stored and
@@ -343,6 +354,7 @@ void SharedMemoryTransport::join(Store& store, const Deadline& deadline) {
   }
   board_.emplace(view_.board(), size_);
   map_peers(places);
+  window_.emplace(view_, rank_, arena_, peer_arenas_);
   // Two steps: nobody takes its keys away before all have read them, and nobody goes on before all keys are gone, so
   // that the same name can be used again at once.
   probe_ = random_number();
@@ -398,7 +410,7 @@ void SharedMemoryTransport::map_peers(const std::vector<FilePlace>& places) {
       continue;
     }
     try {
-      peer_arenas_.push_back(FileMapping::open(place.pid, static_cast<int>(place.descriptor), place.bytes, false));
+      peer_arenas_.push_back(FileMapping::open(place.pid, static_cast<int>(place.descriptor), place.bytes, true));
     } catch (const Error& error) {
       throw Error(error.code(),
                   fmt::format("rank {} of group '{}' is gone: {}", rank, options_.group, error.message()));

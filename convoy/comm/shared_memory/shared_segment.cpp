@@ -36,9 +36,11 @@ std::size_t publications_offset(const SegmentShape& shape) {
 std::size_t publication_bytes(const SegmentShape& shape) {
   return sizeof(PublishCell) + round_up(shape.publish_bytes, 64);
 }
+std::size_t windows_offset(const SegmentShape& shape) {
+  return publications_offset(shape) + 2 * static_cast<std::size_t>(shape.ranks) * publication_bytes(shape);
+}
 std::size_t lanes_offset(const SegmentShape& shape) {
-  return round_up(publications_offset(shape) + 2 * static_cast<std::size_t>(shape.ranks) * publication_bytes(shape),
-                  kPage);
+  return round_up(windows_offset(shape) + static_cast<std::size_t>(shape.ranks) * sizeof(WindowCell), kPage);
 }
 std::size_t lane_head_bytes(const SegmentShape& shape) {
   return round_up(sizeof(LaneEnds) + shape.slots * sizeof(LaneSlot) + shape.loans() * sizeof(LaneLoan), kPage);
@@ -133,6 +135,10 @@ RankCell& SegmentView::rank(int rank) const {
 PublishCell& SegmentView::publication(int rank, std::uint64_t sequence) const {
   const std::size_t number = 2 * static_cast<std::size_t>(rank) + sequence % 2;
   return *reinterpret_cast<PublishCell*>(memory_ + publications_offset(shape_) + number * publication_bytes(shape_));
+}
+
+WindowCell& SegmentView::window(int rank) const {
+  return reinterpret_cast<WindowCell*>(memory_ + windows_offset(shape_))[rank];
 }
 
 std::byte* SegmentView::lane(int from, int to) const {

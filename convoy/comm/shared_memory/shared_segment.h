@@ -45,8 +45,8 @@ class FileMapping {
   int descriptor_ = -1;
 };
 
-/// Where a payload lies.
-enum class PayloadPlace : std::uint32_t { kNone = 0, kArena = 1, kStaging = 2, kRemote = 3 };
+/// Where a payload lies; kStored: in the receiver's output.
+enum class PayloadPlace : std::uint32_t { kNone = 0, kArena = 1, kStaging = 2, kRemote = 3, kStored = 4 };
 
 /// One message in a lane.
 struct alignas(64) LaneSlot {
@@ -70,6 +70,27 @@ struct LaneEnds {
   alignas(64) std::atomic<std::uint64_t> tail;
   /// Whether the receiver can read the sender's memory through the kernel.
   std::atomic<std::uint32_t> reads_memory;
+  /// Whether the sender may be storing into the receiver's window.
+  alignas(64) std::atomic<std::uint32_t> storing;
+};
+
+/// A stretch of a rank's arena that holds a part of its output.
+struct WindowStretch {
+  /// The first byte of the output, the first byte of the arena, and how many.
+  std::uint64_t output = 0;
+  std::uint64_t arena = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// What a rank shows of its output.
+struct alignas(64) WindowCell {
+  /// The most stretches; what lies in more is not shown.
+  static constexpr std::size_t kMost = 125;
+  /// The operation for which it is open; 0 when it is closed.
+  std::atomic<std::uint64_t> sequence;
+  /// How many stretches there are.
+  std::uint64_t count;
+  WindowStretch stretches[kMost];
 };
 
 /// A loan: the newest use of it that the receiver has given back.
@@ -162,6 +183,8 @@ class SegmentView {
   RankCell& rank(int rank) const;
   /// Returns where a rank publishes operation number `sequence`: two places take turns.
   PublishCell& publication(int rank, std::uint64_t sequence) const;
+  /// Returns a rank's window.
+  WindowCell& window(int rank) const;
   /// Returns the ends of a lane.
   LaneEnds& ends(int from, int to) const;
   /// Returns the slot of a lane that holds its message number `number`.

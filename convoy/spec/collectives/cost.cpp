@@ -7,6 +7,7 @@
 
 #include "convoy/spec/blocks.h"
 #include "convoy/spec/collectives/hierarchical.h"
+#include "convoy/spec/collectives/ordered.h"
 #include "convoy/spec/phases/all_reduce_phases.h"
 
 namespace convoy::spec::cost {
@@ -237,9 +238,12 @@ Sent double_binary_tree_all_reduce(const CollectiveShape& shape) {
 Sent direct_all_reduce(const CollectiveShape& shape) { return direct(shape.elements, shape.ranks); }
 
 Sent ordered_all_reduce(const CollectiveShape& shape) {
-  Sent sent = ordered_reduce_scatter(shape);
-  for (int rank = 0; rank < shape.ranks; ++rank) {
-    sent[at(rank)] += (shape.ranks - 1) * shard_range(shape.elements, shape.ranks, rank).size();
+  Sent sent(static_cast<std::size_t>(shape.ranks), 0);
+  for (const ElementRange& segment : ordered_segments(shape.elements, shape.ranks, shape.options.chunk_elements)) {
+    for (int rank = 0; rank < shape.ranks; ++rank) {
+      const std::int64_t own = shard_range(segment.size(), shape.ranks, rank).size();
+      sent[at(rank)] += partials(shape, rank) * (segment.size() - own) + (shape.ranks - 1) * own;
+    }
   }
   return sent;
 }
@@ -467,6 +471,10 @@ Sent nothing(const CollectiveShape& shape) { return Sent(at(shape.ranks), 0); }
 
 int one_round(const CollectiveShape&) { return 1; }
 int two_rounds(const CollectiveShape& shape) { return shape.ranks > 1 ? 2 : 1; }
+int ordered_rounds(const CollectiveShape& shape) {
+  const auto segments = ordered_segments(shape.elements, shape.ranks, shape.options.chunk_elements).size();
+  return static_cast<int>(segments) + (shape.ranks > 1 ? 1 : 0);
+}
 int ring_rounds(const CollectiveShape& shape) { return at_least_one(shape.ranks - 1); }
 int two_ring_rounds(const CollectiveShape& shape) { return at_least_one(2 * (shape.ranks - 1)); }
 int log_rounds(const CollectiveShape& shape) { return at_least_one(ceil_log2(shape.ranks)); }

@@ -64,6 +64,7 @@ Sent nothing(const CollectiveShape& shape);
 /// Rounds: 1; W - 1; 2 (W - 1); ceil(log2 W); that of the core and one or two for extras, once or twice; of a pipeline.
 int one_round(const CollectiveShape& shape);
 int two_rounds(const CollectiveShape& shape);
+int ordered_rounds(const CollectiveShape& shape);
 int ring_rounds(const CollectiveShape& shape);
 int two_ring_rounds(const CollectiveShape& shape);
 int log_rounds(const CollectiveShape& shape);

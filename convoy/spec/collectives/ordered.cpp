@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "convoy/base/error.h"
@@ -55,7 +56,7 @@ Chunk input(int index, ElementRange range) { return {BufferKind::kInput, index, 
 
 // Each rank takes all partials of its part and sums them into `results`.
 void exchange(ScheduleBuilder& builder, const OrderedPlan& plan, const std::vector<ElementRange>& parts,
-              const View& results) {
+              const View& results, int round = 0) {
   const int ranks = builder.ranks();
   std::vector<std::vector<Chunk>> summands(parts.size(), std::vector<Chunk>(plan.partials.size()));
   for (int step = 0; step < ranks; ++step) {
@@ -63,20 +64,25 @@ void exchange(ScheduleBuilder& builder, const OrderedPlan& plan, const std::vect
       const Partial& partial = plan.partials[i];
       const int taker = wrap(partial.owner + step, ranks);
       const Chunk sent = input(partial.index, parts[static_cast<std::size_t>(taker)]);
-      summands[static_cast<std::size_t>(taker)][i] = step == 0 ? sent : builder.take(0, partial.owner, sent, taker);
+      summands[static_cast<std::size_t>(taker)][i] = step == 0 ? sent : builder.take(round, partial.owner, sent, taker);
     }
   }
   for (int rank = 0; rank < ranks; ++rank) {
     const auto r = static_cast<std::size_t>(rank);
-    builder.reduce(0, rank, results(rank, parts[r]), std::move(summands[r]), plan.program, true);
+    builder.reduce(round, rank, results(rank, parts[r]), std::move(summands[r]), plan.program, true);
   }
 }
 
-std::vector<ElementRange> shards_of(std::int64_t elements, int ranks) {
+std::vector<ElementRange> shards_of(ElementRange whole, int ranks) {
   std::vector<ElementRange> shards;
-  for (int rank = 0; rank < ranks; ++rank) shards.push_back(shard_range(elements, ranks, rank));
+  for (int rank = 0; rank < ranks; ++rank) {
+    const ElementRange shard = shard_range(whole.size(), ranks, rank);
+    shards.push_back({whole.begin + shard.begin, whole.begin + shard.end});
+  }
   return shards;
 }
+
+std::vector<ElementRange> shards_of(std::int64_t elements, int ranks) { return shards_of({0, elements}, ranks); }
 
 }  // namespace
 
@@ -87,18 +93,33 @@ OrderedLayout one_leaf_each(int ranks) {
   return layout;
 }
 
-Schedule ordered_all_reduce(const OrderedLayout& layout, std::int64_t elements) {
+std::vector<ElementRange> ordered_segments(std::int64_t elements, int ranks, std::int64_t chunk_elements) {
+  if (chunk_elements <= 0) return {{0, elements}};
+  const std::int64_t even = ranks * kBlockElements;
+  const std::int64_t length = std::max<std::int64_t>(1, chunk_elements / even) * even;
+  std::vector<ElementRange> segments;
+  for (std::int64_t begin = 0; begin < elements || begin == 0; begin += length) {
+    segments.push_back({begin, std::min(elements, begin + length)});
+  }
+  return segments;
+}
+
+Schedule ordered_all_reduce(const OrderedLayout& layout, std::int64_t elements, std::int64_t chunk_elements) {
   const OrderedPlan plan = plan_ordered(layout);
   ScheduleBuilder builder = start("all_reduce", "ordered_exchange", layout, plan, elements);
   const int ranks = builder.ranks();
-  const std::vector<ElementRange> shards = shards_of(elements, ranks);
   const View output = buffer_view(BufferKind::kOutput);
-  exchange(builder, plan, shards, output);
-  for (int step = 1; step < ranks; ++step) {
-    for (int rank = 0; rank < ranks; ++rank) {
-      const ElementRange own = shards[static_cast<std::size_t>(rank)];
-      const int to = wrap(rank + step, ranks);
-      builder.transfer(1, rank, output(rank, own), to, output(to, own));
+  int round = 0;
+  for (const ElementRange& segment : ordered_segments(elements, ranks, chunk_elements)) {
+    const std::vector<ElementRange> shards = shards_of(segment, ranks);
+    exchange(builder, plan, shards, output, round);
+    ++round;
+    for (int step = 1; step < ranks; ++step) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        const ElementRange own = shards[static_cast<std::size_t>(rank)];
+        const int to = wrap(rank + step, ranks);
+        builder.transfer(round, rank, output(rank, own), to, output(to, own));
+      }
     }
   }
   return builder.finish();

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "convoy/spec/blocks.h"
 #include "convoy/spec/schedule/schedule.h"
 
 namespace convoy::spec {
@@ -15,10 +17,15 @@ namespace convoy::spec {
 /// Returns the layout in which each rank carries one leaf.
 OrderedLayout one_leaf_each(int ranks);
 
-/// All-reduce in which each rank reduces one shard, reading all partials of it, then spreads it.
-/// Cost:       2 rounds of messages; sends per rank, in elements, (its partials) x (others' shards) + (W - 1) x its
-///             shard
-Schedule ordered_all_reduce(const OrderedLayout& layout, std::int64_t elements);
+/// Returns the segments of an exchange that goes on one after the other: chunk_elements each, rounded so that every
+/// rank's shard of a segment is equally many canonical blocks; the last one is what is left. One for 0.
+std::vector<ElementRange> ordered_segments(std::int64_t elements, int ranks, std::int64_t chunk_elements);
+
+/// All-reduce in which each rank reduces one shard, reading all partials of it, then spreads it. With chunk_elements
+/// the vector is cut into segments: each is spread while the next one is read.
+/// Cost:       (segments + 1) rounds of messages; sends per rank, in elements, (its partials) x (others' shards) +
+///             (W - 1) x its shard
+Schedule ordered_all_reduce(const OrderedLayout& layout, std::int64_t elements, std::int64_t chunk_elements = 0);
 
 /// All-reduce of small buffers: everybody sends all its partials to everybody, and each rank reduces everything.
 /// Cost:       1 round of messages; (its partials) x (W - 1) x the elements sent per rank

@@ -92,9 +92,9 @@ Algorithm hierarchical(std::size_t inner, std::size_t outer) {
 void add_all_reduce(std::vector<Algorithm>& rows) {
   const std::string_view name = "all_reduce";
   rows.push_back(row(
-      name, "ordered_exchange", {.ordered = true},
-      [](const Shape& s) { return ordered_all_reduce(s.layout, s.elements); }, cost::ordered_all_reduce,
-      cost::two_rounds));
+      name, "ordered_exchange", {.ordered = true, .pipelined = true},
+      [](const Shape& s) { return ordered_all_reduce(s.layout, s.elements, s.options.chunk_elements); },
+      cost::ordered_all_reduce, cost::ordered_rounds));
   rows.push_back(row(
       name, "ordered_direct", {.ordered = true},
       [](const Shape& s) { return ordered_direct_all_reduce(s.layout, s.elements); }, cost::ordered_direct_all_reduce,
