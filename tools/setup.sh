@@ -19,7 +19,7 @@ run_packages=(
   libhwy-dev # the vectors that reductions compute with
   dataset-fashion-mnist
 )
-mpi_packages=(libopenmpi-dev openmpi-bin) # `convoy bench --peers` measures it; without it a stub stands in
+mpi_packages=(libopenmpi-dev openmpi-bin) # the transport openmpi, and `convoy bench --peers`; without it stubs stand in
 test_packages=(libgtest-dev libgmock-dev librapidcheck-dev iproute2 "${mpi_packages[@]}") # iproute2: network namespaces
 bench_packages=(libbenchmark-dev "${mpi_packages[@]}")
 dev_packages=(clang-14 clang-tidy-14 libclang-rt-14-dev)

@@ -98,10 +98,11 @@ void run_process(const Request& request, const Arguments& arguments) {
   const comm::JobEnvironment job = comm::read_job_environment();
   // Before there are other threads.
   Peers peers;
+  const bool under_mpi = request.transport == "openmpi";
   if (request.wants("openmpi")) peers.push_back(make_openmpi(job.rank, job.world_size));
   const auto store = comm::connect_store(job, request.timeout);
   comm::TransportChoice transport;
-  transport.name = request.transport == "openmpi" ? "shared_memory" : request.transport;
+  transport.name = request.transport;
   const auto group = comm::join_group(job, *store, group_options(request), transport);
   try {
     if (request.wants("gloo")) {
@@ -116,7 +117,7 @@ void run_process(const Request& request, const Arguments& arguments) {
     write_error(arguments, error.code(), error.what());
     group->abort(error);
     // Open MPI's own end would wait for ranks that wait inside one of its collectives.
-    if (request.wants("openmpi")) ::_exit(fail(arguments, error));
+    if (under_mpi || request.wants("openmpi")) ::_exit(fail(arguments, error));
     throw;
   }
 }

@@ -12,7 +12,7 @@ constexpr double kLongest = 86'400;
 
 void add_common(CLI::App* action, BenchRequest& bench) {
   action->add_option("-n,--ranks", bench.ranks, "How many ranks")->capture_default_str();
-  action->add_option("--transport", bench.transport, "shared_memory (unless given), gloo or in_process");
+  action->add_option("--transport", bench.transport, "shared_memory (unless given), gloo, openmpi or in_process");
   action->add_option("--dtype", bench.dtype, "The element type")
       ->check(CLI::IsMember({"float32", "float64", "int32", "int64", "uint8"}))
       ->capture_default_str();
@@ -38,7 +38,10 @@ void add_common(CLI::App* action, BenchRequest& bench) {
 
 CLI::App* add_bench(CLI::App& app, BenchRequest& bench) {
   CLI::App* verb = app.add_subcommand("bench", "Measures messages and collectives between ranks of this host");
-  verb->require_subcommand(1);
+  verb->require_subcommand(0, 1);
+  verb->add_option("--recorder", bench.recorder,
+                   "Shows what ranks that failed did last: a file flight-*.json, or their folder");
+  verb->add_flag("--json", bench.json, "With --recorder: prints one JSON object");
   CLI::App* p2p = verb->add_subcommand("p2p", "Latency and bandwidth of each pair of ranks, by size");
   CLI::App* collective = verb->add_subcommand("collective", "Algorithms of a collective, by size");
   add_common(p2p, bench);
@@ -75,6 +78,8 @@ CLI::App* add_bench(CLI::App& app, BenchRequest& bench) {
 }
 
 std::string check_bench(const BenchRequest& bench) {
+  if (bench.action.empty()) return bench.recorder.empty() ? "bench takes p2p, collective, or --recorder FILE" : "";
+  if (!bench.recorder.empty()) return fmt::format("--recorder measures nothing: leave out {}", bench.action);
   const int least = bench.action == "p2p" ? 2 : 1;
   if (bench.ranks < least || bench.ranks > kMostRanks) {
     return fmt::format("-n {}: {} takes {} to {} ranks", bench.ranks, bench.action, least, kMostRanks);

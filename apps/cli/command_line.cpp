@@ -94,7 +94,9 @@ CLI::App* add_data(CLI::App& app, DataRequest& data) {
         ->allow_extra_args(false);
   }
   check->add_flag("--strict", data.strict, "Ends with status 1 when something is found");
-  synth->add_option("KIND", data.kind, "idx, cifar10 or bank")->required()->check(CLI::IsMember({"idx", "cifar10", "bank"}));
+  synth->add_option("KIND", data.kind, "idx, cifar10 or bank")
+      ->required()
+      ->check(CLI::IsMember({"idx", "cifar10", "bank"}));
   synth->add_option("--out", data.out, "The folder for the files")->required();
   synth->add_option("--samples", data.samples, "Samples of the training files")->capture_default_str();
   synth->add_option("--test-samples", data.test_samples, "Samples of the test files (not bank)")->capture_default_str();

@@ -108,8 +108,10 @@ struct DataRequest {
 
 /// `convoy bench`.
 struct BenchRequest {
-  /// What to measure: "p2p" or "collective".
+  /// What to measure: "p2p" or "collective"; "" with a recorder's file.
   std::string action;
+  /// A flight recorder's file, or the folder of these, to show in place of a measurement.
+  std::string recorder;
   /// How many ranks.
   int ranks = 2;
   /// How ranks reach each other: "shared_memory", "gloo", "in_process", "openmpi"; "" for the recipe's or the first.

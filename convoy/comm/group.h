@@ -90,6 +90,9 @@ struct GroupOptions {
   /// What the results of all ranks on one host may have together before they are stored past the caches; 0 for the size
   /// of the processor's largest cache.
   std::int64_t cache_bytes = 0;
+  /// The folder into which this rank writes its newest operations when the group fails (observe/flight_recorder.h);
+  /// empty: nothing is written.
+  std::string recorder_folder;
 };
 
 /// Makes a group whose operations are run by a progress thread over a transport.

@@ -9,6 +9,7 @@
 
 #include "convoy/base/clock.h"
 #include "convoy/base/error.h"
+#include "convoy/comm/native_collectives.h"
 #include "convoy/comm/output_window.h"
 #include "convoy/observe/progress_board.h"
 
@@ -126,6 +127,8 @@ class Transport {
   virtual std::optional<Published> published(int /*rank*/, std::uint64_t /*sequence*/) { return std::nullopt; }
   /// Returns what ranks show each other of their outputs; null where they cannot write each other's memory.
   virtual OutputWindow* window() { return nullptr; }
+  /// Returns the collectives that the transport's library does itself (algorithm "native"); null where it has none.
+  virtual NativeCollectives* native() { return nullptr; }
   /// Says that this rank waits for payloads, so that publish() changes its signal; undone with false.
   virtual void watch_published(bool /*on*/) {}
 };

@@ -144,9 +144,7 @@ bool has_limit(const Request& request) {
 Contenders contenders_of(Team& team, const Request& request, const plan::CollectiveSize& size,
                          const std::vector<std::unique_ptr<PeerLibrary>>& peers) {
   Contenders all;
-  if (request.transport != "openmpi") {
-    for (const std::string& name : request.algorithms) all.push_back(make_our_contender(team, request, size, name));
-  }
+  for (const std::string& name : request.algorithms) all.push_back(make_our_contender(team, request, size, name));
   for (const auto& peer : peers) {
     for (const std::string& name : peer->algorithms(request.op, request.dtype)) {
       all.push_back(make_peer_contender(team, size, *peer, name));

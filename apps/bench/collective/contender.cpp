@@ -8,6 +8,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/simd.h"
+#include "convoy/comm/native_schedule.h"
 #include "convoy/spec/collectives/registry.h"
 
 namespace convoy::bench {
@@ -197,7 +198,10 @@ std::unique_ptr<Contender> make_our_contender(Team& team, const Request& request
                                               const std::string& algorithm) {
   if (algorithm != "default") {
     const spec::CollectiveShape shape = size.shape(request.hosts, request.chunk_bytes);
-    return std::make_unique<ScheduleContender>(team, request, spec::build(size.collective, algorithm, shape));
+    return std::make_unique<ScheduleContender>(team, request,
+                                               algorithm == comm::kNative
+                                                   ? comm::native_schedule(size.collective, shape)
+                                                   : spec::build(size.collective, algorithm, shape));
   }
   if (DefaultContender::knows(size.collective)) return std::make_unique<DefaultContender>(team, request, size);
   throw Error(ErrorCode::kInvalidArgument,

@@ -32,8 +32,8 @@ class Contender {
   virtual void run(const Slot& slot) = 0;
 };
 
-/// Makes the contender that runs a schedule of the registry by name, or "default": what the group's own function for the
-/// operation chooses.
+/// Makes the contender that runs a schedule of the registry by name; "native": what the transport's library does; or
+/// "default": what the group's own function for the operation chooses.
 /// Errors:     kInvalidArgument naming what is unknown or does not fit
 std::unique_ptr<Contender> make_our_contender(Team& team, const Request& request, const plan::CollectiveSize& size,
                                               const std::string& algorithm);

@@ -35,8 +35,8 @@ class OpenMpi final : public PeerLibrary {
  public:
   OpenMpi(int rank, int size) : size_(size) {
     int provided = 0;
-    // Its calls come from one thread; the group's progress thread does not know of them.
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    // Its calls come from one thread; those of a group over Open MPI, which does not know of them, from another.
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     int mpi_rank = 0;
     int mpi_size = 0;

@@ -11,6 +11,7 @@
 #include "apps/cli/bench/bench_job.h"
 #include "apps/cli/bench/bench_plan.h"
 #include "apps/cli/bench/bench_report.h"
+#include "apps/cli/bench/recorder_page.h"
 #include "apps/cli/bench/schedule_page.h"
 #include "apps/cli/requests.h"
 #include "convoy/base/error.h"
@@ -40,6 +41,12 @@ struct Peers {
   Names missing;
 };
 
+[[noreturn]] void refuse_absent(const std::string& name) {
+  throw Error(ErrorCode::kNotSupported,
+              fmt::format("bench: {} is not there: install {} and build again", name,
+                          name == "openmpi" ? "libopenmpi-dev and openmpi-bin" : "libgloo-dev"));
+}
+
 Peers choose_peers(const BenchRequest& request, const BenchPlan& plan) {
   Names wanted;
   const bool named = !request.peers.empty();
@@ -53,21 +60,17 @@ Peers choose_peers(const BenchRequest& request, const BenchPlan& plan) {
     if (name == "openmpi" || name == "gloo") continue;
     throw Error(ErrorCode::kInvalidArgument, fmt::format("bench: unknown peer '{}': there are openmpi and gloo", name));
   }
-  const bool alone = plan.transport == "openmpi";
-  if (alone && !has(wanted, "openmpi")) wanted.push_back("openmpi");
+  const bool under_mpi = plan.transport == "openmpi";
   Peers peers;
-  if (wanted.empty()) return peers;
+  if (wanted.empty() && !under_mpi) return peers;
   const Names there = available_peers();
+  if (under_mpi && !has(there, "openmpi")) refuse_absent("openmpi");
   for (const std::string& name : wanted) {
     if (has(there, name)) {
       peers.chosen.push_back(name);
       continue;
     }
-    if (named || alone) {
-      throw Error(ErrorCode::kNotSupported,
-                  fmt::format("bench: {} is not there: install {} and build again", name,
-                              name == "openmpi" ? "libopenmpi-dev and openmpi-bin" : "libgloo-dev"));
-    }
+    if (named) refuse_absent(name);
     peers.missing.push_back(name);
   }
   return peers;
@@ -192,7 +195,7 @@ int p2p(const BenchRequest& request, const BenchPlan& plan) {
 
 // A short look at messages, before what is made of them.
 std::optional<Links> measure_links(const BenchRequest& request, BenchPlan plan) {
-  if (request.ranks < 2 || plan.transport == "openmpi") return std::nullopt;
+  if (request.ranks < 2) return std::nullopt;
   const std::int64_t largest = std::clamp<std::int64_t>(plan.sizes.back(), 4 << 10, 4 << 20);
   plan.sizes.clear();
   for (std::int64_t bytes = 8; bytes <= largest; bytes *= 8) plan.sizes.push_back(bytes);
@@ -233,6 +236,10 @@ int collective(const BenchRequest& request, const BenchPlan& plan) {
 }  // namespace
 
 int bench_command(const BenchRequest& request) {
+  if (!request.recorder.empty()) {
+    print_recorder(request.recorder, request.json);
+    return 0;
+  }
   const BenchPlan plan = make_bench_plan(request);
   if (request.action == "p2p") return p2p(request, plan);
   if (!request.explain) return collective(request, plan);

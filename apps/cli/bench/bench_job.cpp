@@ -157,7 +157,7 @@ Json run_workers(const BenchRequest& request, const BenchPlan& plan, const std::
   elastic::LaunchOptions options;
   options.program = find_worker();
   options.ranks = threads ? 1 : request.ranks;
-  if (std::find(peers.begin(), peers.end(), "openmpi") != peers.end()) {
+  if (plan.transport == "openmpi" || std::find(peers.begin(), peers.end(), "openmpi") != peers.end()) {
     options.arguments = mpirun_arguments(request.ranks);
     options.arguments.push_back(options.program);
     options.program = "env";

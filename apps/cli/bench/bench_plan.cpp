@@ -15,6 +15,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/text.h"
+#include "convoy/comm/native_collectives.h"
 #include "convoy/plan/collective_size.h"
 #include "convoy/spec/recipe.h"
 
@@ -104,7 +105,10 @@ std::vector<std::string> algorithms_of(const BenchRequest& request, const BenchP
     refuse(fmt::format("unknown operation '{}'{}: there are {}", request.op, did_you_mean(request.op, known),
                        fmt::join(known, ", ")));
   }
+  const bool mpi = plan.transport == "openmpi";
   if (request.algorithms.empty()) {
+    if (mpi)
+      return {group_has(request.op) ? "default" : all_algorithms(request, plan).front(), std::string(comm::kNative)};
     if (group_has(request.op)) return {"default"};
     return {all_algorithms(request, plan).front()};
   }
@@ -113,9 +117,14 @@ std::vector<std::string> algorithms_of(const BenchRequest& request, const BenchP
     if (name == "all") {
       const std::vector<std::string> all = all_algorithms(request, plan);
       names.insert(names.end(), all.begin(), all.end());
+      if (mpi) names.emplace_back(comm::kNative);
       continue;
     }
-    if (name != "default" || !group_has(request.op)) (void)spec::find_algorithm(request.op, name);
+    if (name == comm::kNative) {
+      if (!mpi) refuse("algorithm native needs --transport openmpi");
+    } else if (name != "default" || !group_has(request.op)) {
+      (void)spec::find_algorithm(request.op, name);
+    }
     names.push_back(name);
   }
   return names;
@@ -128,7 +137,6 @@ std::string transport_of(const BenchRequest& request, const std::string& usual) 
     refuse(fmt::format("unknown transport '{}'{}: there are {}", chosen, did_you_mean(chosen, known),
                        fmt::join(known, ", ")));
   }
-  if (chosen == "openmpi" && request.action == "p2p") refuse("p2p measures Convoy's own transports");
   if (chosen == "in_process" && request.with_peers) refuse("--peers needs ranks that are processes");
   return chosen;
 }
@@ -174,7 +182,9 @@ BenchPlan make_bench_plan(const BenchRequest& request) {
   plan.transport = transport_of(request, usual);
   if (request.action == "collective") plan.algorithms = algorithms_of(request, plan);
   if (request.explain && plan.algorithms.size() != 1) refuse("--explain shows one schedule, not all");
-  if (request.explain && plan.algorithms.front() == "default") refuse("--explain needs an algorithm of the registry");
+  const bool shown =
+      plan.algorithms.empty() || (plan.algorithms.front() != "default" && plan.algorithms.front() != comm::kNative);
+  if (request.explain && !shown) refuse("--explain needs an algorithm of the registry");
   if (request.explain && plan.sizes.size() != 1) refuse("--explain shows one size: --bytes B");
   return plan;
 }

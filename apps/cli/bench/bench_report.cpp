@@ -35,7 +35,9 @@ std::string name_of(const Json& row) {
   if (!row.contains("algorithm")) return fmt::format("{}-{}", row.at("from").get<int>(), row.at("to").get<int>());
   const std::string library = row.at("library");
   const std::string algorithm = row.at("algorithm");
-  return (library == "convoy" ? transport : library) + " " + algorithm;
+  // The transport openmpi has a namesake among the libraries.
+  const std::string own = transport == "openmpi" ? "convoy/openmpi" : transport;
+  return (library == "convoy" ? own : library) + " " + algorithm;
 }
 
 double median(std::vector<double> values) {

@@ -18,6 +18,13 @@ spec::Recipe read_checked_recipe(const std::string& path, const std::vector<std:
                 fmt::format("-n {}: {} ranks for the {} replicas of {} ([replicas] count): each rank needs a replica",
                             ranks, ranks, recipe.replicas.count, path));
   }
+  if (recipe.comm.transport == "openmpi" && ranks > 1) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} has comm.transport = \"openmpi\", whose ranks mpirun must start: mpirun -n {} convoy-rank "
+                    "--recipe {} --out DIR (docs/transports.md), or take another transport here",
+                    path, ranks, path));
+  }
   check_data(local_files(), recipe.data);
   return recipe;
 }

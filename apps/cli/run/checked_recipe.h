@@ -8,7 +8,8 @@
 
 namespace convoy::cli {
 
-/// Reads a recipe with its overrides and checks that so many ranks can carry its replicas and that its data are there.
+/// Reads a recipe with its overrides and checks that so many ranks can carry its replicas, that this command
+/// can start them over its transport, and that its data are there.
 /// Errors:     kInvalidArgument with one line naming what is wrong
 spec::Recipe read_checked_recipe(const std::string& path, const std::vector<std::string>& overrides, int ranks);
 

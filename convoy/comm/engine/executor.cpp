@@ -57,6 +57,7 @@ Executor::~Executor() {
 void Executor::run() {
   if (window_ != nullptr) open_window();
   agree();
+  if (is_native(*collective_.schedule)) return run_native();
   for (const spec::Round& round : collective_.schedule->ranks[static_cast<std::size_t>(rank_)]) {
     run_round(round);
     ++round_;

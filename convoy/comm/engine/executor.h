@@ -20,6 +20,7 @@
 #include "convoy/comm/engine/scratch_pool.h"
 #include "convoy/comm/engine/small_reduce.h"
 #include "convoy/comm/group.h"
+#include "convoy/observe/flight_recorder.h"
 #include "convoy/spec/schedule/storing.h"
 
 namespace convoy::comm {
@@ -39,6 +40,8 @@ struct ExecutorOptions {
   std::int64_t chunk_bytes = 1 << 18;
   /// Operations whose results have more bytes, all ranks' together, are stored past the caches.
   std::int64_t cache_bytes = 0;
+  /// Learns when all ranks have entered; may be null.
+  observe::FlightRecorder* recorder = nullptr;
 };
 
 /// One operation of one rank.
@@ -151,6 +154,7 @@ class Executor {
   void agree();
   std::vector<int> not_entered();
   void check_agreement();
+  void run_native();
   void run_round(const spec::Round& round);
   void queue_messages(const spec::Round& round);
   void queue_send(const spec::Operation& operation, std::size_t index);

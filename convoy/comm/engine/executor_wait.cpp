@@ -36,6 +36,7 @@ void Executor::agree() {
   }
   check_agreement();
   board.update(rank_, observe::BoardPhase::kMoving, 0, -1);
+  if (options_.recorder != nullptr) options_.recorder->agreed(operation_.sequence, system_clock().now());
 }
 
 std::vector<int> Executor::not_entered() {

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 
+#include "convoy/base/files.h"
 #include "convoy/base/hash.h"
 #include "convoy/base/log.h"
 #include "convoy/comm/engine/reduce.h"
 #include "convoy/comm/kernels/steps.h"
+#include "convoy/comm/shared_memory/peer_process.h"
 #include "convoy/spec/collectives/all_reduce.h"
 
 namespace convoy::comm {
@@ -47,6 +49,9 @@ std::uint64_t hash_of(const spec::Schedule& schedule) {
   // What there are no rounds to tell of.
   for (const std::int64_t elements : schedule.input_elements) add_number(words, elements);
   for (const std::int64_t elements : schedule.output_elements) add_number(words, elements);
+  for (const std::vector<std::int64_t>& row : schedule.counts) {
+    for (const std::int64_t elements : row) add_number(words, elements);
+  }
   for (const spec::RankRounds& rounds : schedule.ranks) {
     add_number(words, static_cast<std::int64_t>(rounds.size()));
     for (const spec::Round& round : rounds) {
@@ -85,13 +90,14 @@ Reductions reductions_of(const spec::Schedule& schedule) {
   return found;
 }
 
-ExecutorOptions executor_options(const GroupOptions& options) {
+ExecutorOptions executor_options(const GroupOptions& options, observe::FlightRecorder& recorder) {
   ExecutorOptions chosen;
   chosen.group = options.name;
   chosen.generation = options.generation;
   chosen.timeout = options.timeout;
   chosen.silent_after = options.silent_after;
   chosen.chunk_bytes = options.chunk_bytes;
+  chosen.recorder = &recorder;
   chosen.cache_bytes = options.cache_bytes > 0 ? options.cache_bytes : kernels::largest_cache_bytes();
   return chosen;
 }
@@ -100,7 +106,7 @@ ExecutorOptions executor_options(const GroupOptions& options) {
 
 ScheduledGroup::ScheduledGroup(std::unique_ptr<Transport> transport, const GroupOptions& options)
     : options_(options),
-      executor_options_(executor_options(options)),
+      executor_options_(executor_options(options, recorder_)),
       transport_(std::move(transport)),
       pools_{ScratchPool(), ScratchPool(transport_->window() != nullptr ? &transport_->window()->arena() : nullptr)},
       reducer_(*transport_),
@@ -180,6 +186,12 @@ void ScheduledGroup::check(const Collective& collective, const ScheduleFacts& fa
     refuse(ErrorCode::kNotSupported,
            fmt::format("no {} of {} elements", to_string(collective.reduce), to_string(collective.dtype)));
   }
+  if (is_native(schedule)) {
+    NativeCollectives* const library = transport_->native();
+    const auto why = library != nullptr ? library->refusal(collective)
+                                        : fmt::format("transport {} has no algorithm native", transport_->name());
+    if (why) refuse(ErrorCode::kNotSupported, *why);
+  }
   if (facts.stores_partials && rounds_between_reductions(collective.dtype, collective.reduce)) {
     refuse(ErrorCode::kNotSupported,
            fmt::format("algorithm '{}' would round the {} of {} elements at every hop; one that combines each element "
@@ -200,10 +212,12 @@ void ScheduledGroup::throw_if_aborted() {
   // A disagreement is everybody's error, also of a rank that comes when the others have found out already; once.
   const bool told = failed_.exchange(true);
   const bool disagreement = !told && notice->code == ErrorCode::kDesync;
-  throw Error(disagreement ? ErrorCode::kDesync : ErrorCode::kAborted,
-              fmt::format("group '{}' has ended because rank {} failed first: {}", options_.name, notice->rank,
-                          notice->message),
-              context);
+  const Error error(disagreement ? ErrorCode::kDesync : ErrorCode::kAborted,
+                    fmt::format("group '{}' has ended because rank {} failed first: {}", options_.name, notice->rank,
+                                notice->message),
+                    context);
+  record_failure(error);
+  throw error;
 }
 
 ScheduledGroup::Task ScheduledGroup::make_task(Collective collective, std::uint64_t sequence) {
@@ -225,6 +239,7 @@ ScheduledGroup::Task ScheduledGroup::make_task(Collective collective, std::uint6
       static_cast<std::size_t>(collective.schedule->elements) * element_bytes(collective.dtype) <= reducer_.capacity();
   task.stores = facts.stores;
   task.collective = std::move(collective);
+  recorder_.queued(task.operation, system_clock().now());
   return task;
 }
 
@@ -253,6 +268,7 @@ bool ScheduledGroup::try_all_reduce(const std::byte* input, std::byte* output, s
   sent_bytes_.fetch_add(bytes * static_cast<std::size_t>(size() - 1), std::memory_order_relaxed);
   if (reducer_.spin(operation)) {
     reducer_.combine_all(operation, output);
+    recorder_.small_done(operation.sequence);
     return true;
   }
   Collective collective;
@@ -316,6 +332,8 @@ void ScheduledGroup::work() {
 }
 
 void ScheduledGroup::execute(Task& task) {
+  const std::uint64_t sequence = task.operation.sequence;
+  recorder_.begun(sequence, system_clock().now());
   try {
     throw_if_aborted();
     Executor executor(*transport_, executor_options_, pools_, task, sent_bytes_);
@@ -328,15 +346,34 @@ void ScheduledGroup::execute(Task& task) {
   } catch (const std::exception& error) {
     return fail(task, Error(ErrorCode::kInternal, fmt::format("{}: {}", task.state->what(), error.what())));
   }
+  recorder_.ended(sequence, false, system_clock().now(), sent_bytes());
   finish(task, nullptr);
 }
 
 void ScheduledGroup::fail(Task& task, const Error& error) {
   failed_ = true;
   if (error.code() != ErrorCode::kAborted) abort(error);
+  recorder_.ended(task.operation.sequence, true, system_clock().now(), sent_bytes());
+  record_failure(error);
   transport_->withdraw(kWithdrawLimit);
   // A new object, so that the waiting thread shares nothing with the one that this thread still handles.
   finish(task, std::make_exception_ptr(Error(error.code(), error.message(), error.context())));
+}
+
+// Once, by whoever meets the group's failure first on this rank.
+void ScheduledGroup::record_failure(const Error& error) {
+  if (options_.recorder_folder.empty() || recorded_.exchange(true)) return;
+  try {
+    observe::FlightLog log = observe::make_flight_log(recorder_, transport_->board(), error);
+    log.group = options_.name;
+    log.generation = options_.generation;
+    log.rank = rank();
+    log.ranks = size();
+    log.host = host_name();
+    observe::write_flight_log(local_files(), options_.recorder_folder, log);
+  } catch (const std::exception& failure) {
+    log_warning("what the newest operations were cannot be written: {}", failure.what());
+  }
 }
 
 void ScheduledGroup::finish(Task& task, std::exception_ptr error) {

@@ -67,8 +67,13 @@ class ScheduledGroup final : public Group {
   void finish(Task& task, std::exception_ptr error);
   void beat();
 
+  void record_failure(const Error& error);
+
   // Constant.
   const GroupOptions options_;
+  // Self-synchronised.
+  observe::FlightRecorder recorder_;
+  std::atomic<bool> recorded_{false};
   const ExecutorOptions executor_options_;
   // Self-synchronised as Transport says: the progress thread is its one caller.
   const std::unique_ptr<Transport> transport_;

@@ -32,8 +32,8 @@ SmallReducer::SmallReducer(Transport& transport)
 }
 
 void SmallReducer::publish(const SmallReduce& operation, const std::byte* input) {
-  transport_.publish({operation.sequence, small_fingerprint(operation.dtype, operation.reduce, operation.elements), input,
-                      static_cast<std::size_t>(operation.elements) * element_bytes(operation.dtype)});
+  transport_.publish({operation.sequence, small_fingerprint(operation.dtype, operation.reduce, operation.elements),
+                      input, static_cast<std::size_t>(operation.elements) * element_bytes(operation.dtype)});
 }
 
 int SmallReducer::missing(const SmallReduce& operation) {

@@ -12,6 +12,7 @@
 #include "convoy/comm/gloo/channel.h"
 #include "convoy/comm/gloo/interfaces.h"
 #include "convoy/comm/gloo/introduction.h"
+#include "convoy/comm/gloo/mirrored_board.h"
 #include "convoy/comm/meeting.h"
 #include "convoy/comm/shared_memory/peer_process.h"
 
@@ -20,51 +21,6 @@ namespace {
 
 constexpr Duration kSlice = std::chrono::milliseconds(50);
 constexpr char kTopic[] = "gloo";
-
-std::int64_t now_ns() { return std::chrono::duration_cast<Duration>(system_clock().now().time_since_epoch()).count(); }
-
-// A board in this process; what its own rank posts is handed on.
-class MirroredBoard final : public observe::ProgressBoard {
- public:
-  MirroredBoard(int ranks, int own, std::function<void(const observe::BoardOperation&)> entered,
-                std::function<void()> changed)
-      : memory_(observe::SharedBoard::bytes(ranks) + 64),
-        board_(aligned(ranks), ranks),
-        own_(own),
-        entered_(std::move(entered)),
-        changed_(std::move(changed)) {}
-
-  int ranks() const override { return board_.ranks(); }
-  void enter(int rank, const observe::BoardOperation& operation) override {
-    board_.enter(rank, operation);
-    if (rank == own_) entered_(operation);
-  }
-  void update(int rank, observe::BoardPhase phase, std::uint64_t chunk, int waits_for) override {
-    board_.update(rank, phase, chunk, waits_for);
-    if (rank == own_) changed_();
-  }
-  void beat(int rank, std::int64_t now_ns, std::int64_t pid) override {
-    board_.beat(rank, now_ns, pid);
-    if (rank == own_) changed_();
-  }
-  observe::BoardLine line(int rank) const override { return board_.line(rank); }
-  std::optional<observe::BoardOperation> operation(int rank, std::uint64_t sequence) const override {
-    return board_.operation(rank, sequence);
-  }
-
- private:
-  void* aligned(int ranks) {
-    void* memory = memory_.data();
-    std::size_t space = memory_.size();
-    return std::align(64, observe::SharedBoard::bytes(ranks), memory, space);
-  }
-
-  std::vector<std::byte> memory_;
-  observe::SharedBoard board_;
-  const int own_;
-  const std::function<void(const observe::BoardOperation&)> entered_;
-  const std::function<void()> changed_;
-};
 
 class GlooTransport final : public Transport, private ChannelHost {
  public:
@@ -170,24 +126,14 @@ class GlooTransport final : public Transport, private ChannelHost {
 };
 
 Control GlooTransport::describe() {
-  Control control;
-  control.line = board_.line(rank());
-  if (control.line.heartbeat_ns != 0) {
-    control.beat_age_ns = std::max<std::int64_t>(0, now_ns() - control.line.heartbeat_ns);
-  }
+  Control control = board_.describe();
   MutexLock lock(mutex_);
   control.notice = own_notice_;
   return control;
 }
 
 void GlooTransport::told(int peer, const Control& control) {
-  for (const observe::BoardOperation& operation : control.entered) board_.enter(peer, operation);
-  // A line that runs ahead of the operations comes again with them.
-  if (control.line.sequence == board_.line(peer).sequence) {
-    const bool known = control.line.waits_for < size();
-    board_.update(peer, control.line.phase, control.line.chunk, known ? control.line.waits_for : -1);
-  }
-  if (control.beat_age_ns >= 0) board_.beat(peer, now_ns() - control.beat_age_ns, control.line.pid);
+  board_.hear(peer, control);
   if (!control.notice) return;
   MutexLock lock(mutex_);
   if (!notice_) notice_ = control.notice;

@@ -2,18 +2,17 @@
 #include "convoy/comm/rendezvous/job.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
-#include "convoy/base/files.h"
 #include "convoy/base/log.h"
 #include "convoy/comm/gloo/gloo_transport.h"
 #include "convoy/comm/in_process_transport.h"
 #include "convoy/comm/meeting.h"
+#include "convoy/comm/openmpi/openmpi_transport.h"
 #include "convoy/comm/rendezvous/host_port.h"
 #include "convoy/comm/rendezvous/sockets.h"
 #include "convoy/comm/rendezvous/store_client.h"
@@ -49,25 +48,9 @@ class ServedStore final : public Store {
   StoreServer server_;
 };
 
-std::string link_target(const char* path) {
-  std::array<char, 256> text{};
-  return ::readlink(path, text.data(), text.size() - 1) > 0 ? text.data() : "";
-}
-
-// What ranks must have in common to reach each other's memory: the booted kernel and the view of its processes.
-std::string memory_of_host() {
-  std::string boot;
-  try {
-    boot = local_files().read("/proc/sys/kernel/random/boot_id");
-  } catch (const Error&) {
-    // Then the name alone decides.
-  }
-  return boot + link_target("/proc/self/ns/pid");
-}
-
 void check_one_host(Store& store, const Meeting& meeting) {
   const Deadline deadline(system_clock(), meeting.limit);
-  const std::string own = host_name() + "\n" + memory_of_host();
+  const std::string own = host_name() + "\n" + host_memory();
   const std::vector<std::string> all = meeting.exchange(store, "host", own, deadline);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == all.front()) continue;
@@ -91,6 +74,10 @@ std::unique_ptr<Transport> make_shared_memory(const JobEnvironment& job, Store& 
   return make_shared_memory_transport(store, job.rank, job.world_size, shared);
 }
 
+std::size_t chunk_bytes_of(const GroupOptions& options) {
+  return std::min(std::max<std::size_t>(static_cast<std::size_t>(options.chunk_bytes), 8), kMostChunkBytes);
+}
+
 std::unique_ptr<Transport> make_gloo(const JobEnvironment& job, Store& store, const GroupOptions& options,
                                      const std::vector<std::string>& interfaces) {
   GlooOptions gloo;
@@ -102,8 +89,17 @@ std::unique_ptr<Transport> make_gloo(const JobEnvironment& job, Store& store, co
     const HostPort place = HostPort::parse(std::string_view(job.store_address).substr(kTcpPrefix.size()));
     gloo.interfaces.push_back(local_address_towards(place.host));
   }
-  gloo.chunk_bytes = std::min(std::max<std::size_t>(static_cast<std::size_t>(options.chunk_bytes), 8), kMostChunkBytes);
+  gloo.chunk_bytes = chunk_bytes_of(options);
   return make_gloo_transport(store, job.rank, job.world_size, gloo);
+}
+
+std::unique_ptr<Transport> make_openmpi(const JobEnvironment& job, Store& store, const GroupOptions& options) {
+  OpenMpiOptions mpi;
+  mpi.group = options.name;
+  mpi.generation = options.generation;
+  mpi.limit = options.timeout;
+  mpi.chunk_bytes = chunk_bytes_of(options);
+  return make_openmpi_transport(store, job.rank, job.world_size, mpi);
 }
 
 }  // namespace
@@ -114,13 +110,17 @@ std::unique_ptr<Store> connect_store(const JobEnvironment& job, Duration limit) 
   return std::make_unique<StoreClient>(job.store_address, job.token, limit);
 }
 
-std::unique_ptr<Group> join_group(const JobEnvironment& job, Store& store, const GroupOptions& options,
+std::unique_ptr<Group> join_group(const JobEnvironment& job, Store& store, const GroupOptions& wanted,
                                   const TransportChoice& transport) {
+  GroupOptions options = wanted;
+  const char* const recorder = std::getenv("CONVOY_RECORDER");
+  if (options.recorder_folder.empty() && recorder != nullptr) options.recorder_folder = recorder;
   if (job.world_size == 1) return make_group(std::move(make_in_process_transports(1).front()), options);
   if (transport.name == "shared_memory") return make_group(make_shared_memory(job, store, options), options);
   if (transport.name == "gloo") return make_group(make_gloo(job, store, options, transport.interfaces), options);
+  if (transport.name == "openmpi") return make_group(make_openmpi(job, store, options), options);
   throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("there is no transport '{}': there are shared_memory and gloo", transport.name));
+              fmt::format("there is no transport '{}': there are shared_memory, gloo and openmpi", transport.name));
 }
 
 }  // namespace convoy::comm

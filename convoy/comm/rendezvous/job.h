@@ -28,7 +28,7 @@ struct JobEnvironment {
 
 /// How the ranks of a group move bytes.
 struct TransportChoice {
-  /// "shared_memory" (ranks of one host) or "gloo" (TCP).
+  /// "shared_memory" (ranks of one host), "gloo" (TCP) or "openmpi" (ranks that mpirun started).
   std::string name = "shared_memory";
   /// Of gloo: interfaces, addresses or host names of this host. Empty: the one that leads to the store.
   std::vector<std::string> interfaces;
@@ -45,7 +45,8 @@ JobEnvironment read_job_environment();
 ///             that is not known or a wrong token
 std::unique_ptr<Store> connect_store(const JobEnvironment& job, Duration limit);
 
-/// Forms a group of all ranks of the job (a job of one rank needs no store and no transport).
+/// Forms a group of all ranks of the job (a job of one rank needs no store and no transport). Without a recorder_folder
+/// the environment's CONVOY_RECORDER is taken.
 /// Collective: all ranks, each with the same options
 /// Errors:     kTimeout naming the ranks that did not come; kInvalidArgument naming two hosts that cannot share memory
 std::unique_ptr<Group> join_group(const JobEnvironment& job, Store& store, const GroupOptions& options,

@@ -15,11 +15,17 @@
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
 
 namespace convoy::comm {
 namespace {
 
 constexpr Duration kLifeCheck = std::chrono::milliseconds(10);
+
+std::string link_target(const char* path) {
+  std::array<char, 256> text{};
+  return ::readlink(path, text.data(), text.size() - 1) > 0 ? text.data() : "";
+}
 
 }  // namespace
 
@@ -34,6 +40,16 @@ std::uint64_t random_number() {
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "an unnamed host";
+}
+
+std::string host_memory() {
+  std::string boot;
+  try {
+    boot = local_files().read("/proc/sys/kernel/random/boot_id");
+  } catch (const Error&) {
+    // Then the name alone decides.
+  }
+  return boot + link_target("/proc/self/ns/pid");
 }
 
 std::string FilePlace::str() const { return fmt::format("{} {} {} {}", pid, descriptor, bytes, nonce); }

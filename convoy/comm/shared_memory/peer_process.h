@@ -16,6 +16,10 @@ std::uint64_t random_number();
 /// Returns this host's name, for messages; "an unnamed host" when it has none.
 std::string host_name();
 
+/// Returns what processes have in common that reach each other's memory and see each other's end: the booted kernel and
+/// the view of its processes.
+std::string host_memory();
+
 /// Where other processes find a shared file.
 struct FilePlace {
   /// The process that has the file open.

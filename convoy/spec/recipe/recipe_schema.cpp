@@ -243,9 +243,10 @@ Keys sharing_keys() {
 Keys running_keys() {
   return {
       {CONVOY_KEY(comm, transport),
-       "The transport: `shared_memory` joins ranks of one host, `gloo` ranks of any hosts over TCP.",
+       "The transport: `shared_memory` joins ranks of one host, `gloo` ranks of any hosts over TCP, `openmpi` ranks that "
+       "`mpirun` started.",
        any(),
-       {"shared_memory", "gloo"},
+       {"shared_memory", "gloo", "openmpi"},
        kSpeed},
       {CONVOY_KEY(comm, interfaces),
        "Of gloo: network interfaces (`eth0`, `eth0/ipv6`), addresses or host names that each host has; messages are "

@@ -67,12 +67,13 @@ Request read_request(const std::vector<std::string>& arguments) {
   return all;
 }
 
-SessionOptions session_options(const spec::Recipe& recipe) {
+SessionOptions session_options(const spec::Recipe& recipe, const std::string& directory) {
   SessionOptions options;
   options.threads = static_cast<int>(recipe.parallel.threads);
   options.group.timeout =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(recipe.comm.timeout_s));
   options.group.chunk_bytes = recipe.comm.chunk_bytes;
+  options.group.recorder_folder = directory + "/log";
   options.transport = {recipe.comm.transport, recipe.comm.interfaces};
   options.start_limit = options.group.timeout;
   return options;
@@ -80,7 +81,7 @@ SessionOptions session_options(const spec::Recipe& recipe) {
 
 // Runs, and where that fails tells the other ranks before the group goes away.
 void run_in_session(const Request& request, const zoo::Registry& models, EventPipe& events) {
-  Session session(session_options(request.run.recipe));
+  Session session(session_options(request.run.recipe, request.run.directory));
   const RunServices services{session.group(), models, local_files(), events};
   try {
     request.probe ? run_probe(request.run, *request.probe, services) : run(request.run, services);

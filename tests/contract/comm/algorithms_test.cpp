@@ -2,68 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "convoy/spec/collectives/registry.h"
+#include "tests/contract/comm/by_definition.h"
 #include "tests/contract/comm/worlds.h"
 
 namespace convoy::comm {
 namespace {
 
-using Numbers = std::vector<std::int64_t>;
-
-// Values that differ by rank, input and element; sums of them wrap round, in any order alike.
-std::int64_t value(int rank, int input, std::int64_t element) {
-  return (rank + 1) * 1000003 + input * 7919 + element * element * 31;
-}
-
-// What a rank's output holds by the definition of the collective.
-Numbers expected(const spec::Schedule& schedule, const spec::CollectiveShape& shape, int rank) {
-  const auto r = static_cast<std::size_t>(rank);
-  Numbers output;
-  const auto sum = [&](std::int64_t element) {
-    std::int64_t total = 0;
-    for (int from = 0; from < shape.ranks; ++from) {
-      for (int k = 0; k < schedule.inputs[static_cast<std::size_t>(from)]; ++k) total += value(from, k, element);
-    }
-    return total;
-  };
-  std::int64_t begin = 0;
-  for (std::size_t before = 0; before < r; ++before) begin += schedule.output_elements[before];
-  if (schedule.collective == "all_reduce" || (schedule.collective == "reduce" && rank == shape.root)) {
-    for (std::int64_t e = 0; e < schedule.elements; ++e) output.push_back(sum(e));
-  } else if (schedule.collective == "reduce_scatter") {
-    for (std::int64_t e = 0; e < schedule.output_elements[r]; ++e) output.push_back(sum(begin + e));
-  } else if (schedule.collective == "broadcast") {
-    for (std::int64_t e = 0; e < schedule.elements; ++e) output.push_back(value(shape.root, 0, e));
-  } else if (schedule.collective == "scatter") {
-    for (std::int64_t e = 0; e < schedule.output_elements[r]; ++e) output.push_back(value(shape.root, 0, begin + e));
-  } else if (schedule.collective == "all_gather" || (schedule.collective == "gather" && rank == shape.root)) {
-    for (int from = 0; from < shape.ranks; ++from) {
-      for (std::int64_t e = 0; e < shape.parts[static_cast<std::size_t>(from)]; ++e) {
-        output.push_back(value(from, 0, e));
-      }
-    }
-  } else if (schedule.collective == "all_to_all") {
-    for (int from = 0; from < shape.ranks; ++from) {
-      const Numbers& row = shape.counts[static_cast<std::size_t>(from)];
-      const std::int64_t first = std::accumulate(row.begin(), row.begin() + rank, std::int64_t{0});
-      for (std::int64_t e = 0; e < row[r]; ++e) output.push_back(value(from, 0, first + e));
-    }
-  }
-  return output;
-}
-
 void run_algorithm(RankWorld& world, const spec::Algorithm& algorithm, std::int64_t elements, bool in_place) {
-  spec::CollectiveShape shape;
-  shape.ranks = world.size();
-  shape.elements = algorithm.name == "bruck" ? elements / 16 * world.size() : elements;
-  shape.root = world.size() / 2;
-  shape.options.chunk_elements = 1 + elements / 5;
-  for (int rank = 0; rank < world.size(); ++rank) shape.hosts.push_back(rank / 3);
-  if (algorithm.ordered) shape.layout = {world.size() + 2, spec::deal_replicas(world.size() + 2, world.size())};
-  shape = spec::with_defaults(shape);
+  const spec::CollectiveShape shape = shape_of(algorithm, world.size(), elements);
   Collective collective;
   collective.schedule =
       std::make_shared<const spec::Schedule>(spec::build(algorithm.collective, algorithm.name, shape));
@@ -117,9 +66,8 @@ TEST_P(Algorithms, GiveWhatTheirCollectiveIsByDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Algorithms, all_transport_kinds(), [](const auto& info) {
-  return transport_kind(info.param).name;
-});
+INSTANTIATE_TEST_SUITE_P(Transports, Algorithms, all_transport_kinds(),
+                         [](const auto& info) { return transport_kind(info.param).name; });
 
 }  // namespace
 }  // namespace convoy::comm

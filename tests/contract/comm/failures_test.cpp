@@ -8,7 +8,10 @@
 #include <thread>
 #include <utility>
 
+#include "convoy/base/files.h"
+#include "convoy/observe/flight_recorder.h"
 #include "tests/contract/comm/worlds.h"
+#include "tests/support/temporary_folder.h"
 
 namespace convoy::comm {
 namespace {
@@ -171,6 +174,38 @@ TEST_P(Failures, ALateRankIsNamedAndNeverAWaitingOne) {
     }
   }
   EXPECT_EQ(all[3].code(), ErrorCode::kAborted) << all[3].what();
+}
+
+TEST_P(Failures, EveryRankLeavesItsNewestOperations) {
+  const testing::TemporaryFolder folder;
+  GroupOptions chosen = options(milliseconds(300));
+  chosen.recorder_folder = folder.path() + "/log";
+  std::atomic<int> ended{0};
+  collect_world(kind(), 3, chosen, [&](RankWorld& world) {
+    const OnExit count([&] { ++ended; });
+    TestArray array = filled(world, DType::kFloat32, 5, 0);
+    barrier(world.group());
+    if (world.rank() == 1) wait_until(ended, 2);
+    all_reduce_async(world.group(), array.buffer(), array.buffer(), DType::kFloat32).wait();
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string path = observe::flight_path(chosen.recorder_folder, chosen.name, rank);
+    const observe::FlightLog log = observe::read_flight_log(local_files(), path);
+    EXPECT_EQ(log.rank, rank);
+    EXPECT_NE(log.message.find("rank 1 has not entered all_reduce #2"), std::string::npos) << log.message;
+    EXPECT_EQ(log.board[0].line.sequence, 2U);
+    EXPECT_EQ(log.board[1].line.sequence, 1U);
+    ASSERT_FALSE(log.operations.empty());
+    EXPECT_EQ(log.operations[0].what, "barrier");
+    EXPECT_EQ(log.operations[0].state, "done");
+    EXPECT_GE(log.operations[0].ended_s, log.operations[0].begun_s);
+    // The late rank was refused before its operation had a number.
+    ASSERT_EQ(log.operations.size(), rank == 1 ? 1U : 2U);
+    if (rank == 1) continue;
+    EXPECT_EQ(log.operations[1].what, "all_reduce sum of 5 float32");
+    EXPECT_EQ(log.operations[1].state, "failed");
+    EXPECT_GE(log.operations[1].ended_s - log.operations[1].begun_s, 0.2);
+  }
 }
 
 TEST_P(Failures, TwoLateRanksAreBothNamed) {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/base/files.h"
+#include "convoy/observe/flight_recorder.h"
 #include "convoy/plan/calibration.h"
 #include "convoy/spec/collectives/registry.h"
 #include "tests/support/processes.h"
@@ -216,8 +218,68 @@ TEST_F(BenchCommand, MeasuresOtherLibrariesBesideOnTheSameBuffers) {
   EXPECT_THAT(other.output, HasSubstr("openmpi native"));
 }
 
+TEST_F(BenchCommand, MeasuresSchedulesOverOpenMpiBesideItsOwnCollectives) {
+  const CommandResult asked = bench({"collective", "--transport", "openmpi", "--peers", "openmpi", "--algorithm",
+                                     "ring,native", "--sizes", "64KiB", "--repeats", "3", "--json", "--no-save"});
+  if (asked.status == 2 && asked.errors.find("is not there") != std::string::npos) GTEST_SKIP() << asked.errors;
+  ASSERT_EQ(asked.status, 0) << asked.errors;
+  const json result = json::parse(asked.output);
+  std::vector<std::string> rows;
+  for (const json& row : result.at("rows")) {
+    if (row.at("transport") != "openmpi") continue;
+    rows.push_back(row.at("library").get<std::string>() + " " + row.at("algorithm").get<std::string>());
+  }
+  EXPECT_THAT(rows, ::testing::UnorderedElementsAre("convoy ring", "convoy native", "openmpi native"));
+}
+
+// A run whose ranks 0 and 2 left files; rank 1 was gone.
+void leave_flight_logs(const std::string& folder) {
+  for (const int rank : {0, 2}) {
+    observe::FlightLog log;
+    log.group = "world";
+    log.rank = rank;
+    log.ranks = 3;
+    log.host = "here";
+    log.written_s = 1000.5 + rank;
+    log.code = rank == 2 ? "Timeout" : "Aborted";
+    log.message = "rank 1 is silent";
+    log.operations.push_back({7, "barrier", "done", 990, 990, 990.001, 990.002, 0});
+    log.operations.push_back({8, "all_reduce sum of 5 float32", "failed", 998, 998.4, 0, 1000.4, 20});
+    log.board.resize(3);
+    log.board[1].line.sequence = 7;
+    log.board[1].silent_s = 2.5;
+    observe::write_flight_log(local_files(), folder, log);
+  }
+}
+
+TEST_F(BenchCommand, ShowsWhatRanksThatFailedDidLast) {
+  leave_flight_logs(path("log"));
+  for (const std::string& asked : {path("log"), path("log/flight-world-rank-0.json")}) {
+    const CommandResult shown = bench({"--recorder", asked});
+    ASSERT_EQ(shown.status, 0) << shown.errors;
+    EXPECT_THAT(shown.output, HasSubstr("files of 2 of 3 ranks"));
+    EXPECT_THAT(shown.output, HasSubstr("rank 2 failed first: Timeout: rank 1 is silent"));
+    EXPECT_THAT(shown.output, HasSubstr("rank 1 left no file: last sign of life 2.50 s before, last entered #7"));
+    EXPECT_THAT(shown.output, HasSubstr("#8 all_reduce sum of 5 float32"));
+    EXPECT_THAT(shown.output, HasSubstr("failed 2.00 s"));
+    EXPECT_THAT(shown.output, HasSubstr("not entered"));
+  }
+  const CommandResult shown = bench({"--recorder", path("log"), "--json"});
+  ASSERT_EQ(shown.status, 0) << shown.errors;
+  const json result = json::parse(shown.output);
+  EXPECT_EQ(result.at("missing"), json::array({1}));
+  EXPECT_EQ(result.at("rows").size(), 4U);
+  EXPECT_EQ(result.at("rows")[0].at("agreed_s"), 990.001);
+  local_files().append(path("log/flight-world-rank-1.json"), "{");
+  const CommandResult broken = bench({"--recorder", path("log")});
+  EXPECT_EQ(broken.status, 4);
+  EXPECT_THAT(broken.errors, HasSubstr("flight-world-rank-1.json is no flight recorder's file"));
+}
+
 TEST_F(BenchCommand, RefusesInOneLineWhatItDoesNotUnderstand) {
-  expect_refused({}, "A subcommand is required");
+  expect_refused({}, "bench takes p2p, collective, or --recorder FILE");
+  expect_refused({"--recorder", path("nowhere"), "p2p"}, "--recorder measures nothing");
+  expect_refused({"--recorder", path("")}, "there is no flight recorder's file in");
   expect_refused({"p2p", "-n", "1"}, "-n 1: p2p takes 2 to 256 ranks");
   expect_refused({"p2p", "--sizes", "1x"}, "'1x' is no size");
   expect_refused({"p2p", "--min", "1KiB", "--max", "4"}, "--min 1024 is above --max 4");
@@ -225,6 +287,7 @@ TEST_F(BenchCommand, RefusesInOneLineWhatItDoesNotUnderstand) {
   expect_refused({"p2p", "--timeout", "nan"}, "--timeout");
   expect_refused({"collective", "--op", "all_redce"}, "did you mean 'all_reduce'?");
   expect_refused({"collective", "--algorithm", "rong"}, "did you mean 'ring'?");
+  expect_refused({"collective", "--algorithm", "native"}, "algorithm native needs --transport openmpi");
   expect_refused({"collective", "--dtype", "float8"}, "--dtype");
   expect_refused({"collective", "--peers", "nccl"}, "unknown peer 'nccl'");
   expect_refused({"collective", "--hosts", "0,1,1"}, "--hosts names the hosts of 3 ranks, there are 2");

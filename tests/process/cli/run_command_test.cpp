@@ -185,6 +185,8 @@ TEST_F(RunCommand, RefusesWhatCannotRunBeforeAnyRankStarts) {
   expect_refused({"run", "recipe.toml", "-n", "2", "--out", "out", "--set", "train.learning_rat=1"}, "learning_rate");
   expect_refused({"run", "recipe.toml", "-n", "2", "--out", "out", "--set", "data.path=nowhere"},
                  "there is no data folder nowhere");
+  expect_refused({"run", "recipe.toml", "-n", "2", "--out", "out", "--set", "comm.transport=openmpi"},
+                 "mpirun -n 2 convoy-rank --recipe recipe.toml");
   testing::write_text(path("typo.toml"), "[train]\nlearning_rat = 0.1\n");
   expect_refused({"run", "typo.toml", "-n", "2", "--out", "out"}, "typo.toml:2");
   std::filesystem::remove(path("data/t10k-labels-idx1-ubyte.gz"));
