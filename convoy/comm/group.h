@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,15 @@
 #include "convoy/base/error.h"
 #include "convoy/comm/buffer.h"
 #include "convoy/comm/transport.h"
+#include "convoy/comm/wire/wire_format.h"
 #include "convoy/comm/work.h"
+#include "convoy/law/price.h"
 #include "convoy/spec/schedule/schedule.h"
+#include "convoy/spec/topology.h"
 
 namespace convoy::comm {
+
+class Selection;
 
 /// A collective operation that a rank asks its group for.
 struct Collective {
@@ -29,6 +35,12 @@ struct Collective {
   DType dtype = DType::kFloat32;
   /// How contributions are combined.
   ReduceOp reduce = ReduceOp::kSum;
+  /// How float32 elements of an all-reduce, reduce-scatter or reduce are written between ranks. Sums are float32, and all
+  /// ranks end with the same bits; which these are depends on the algorithm and the ranks.
+  Compression compression;
+  /// With compression and one input: what was lost of this rank's earlier inputs. It is added to the input, and holds
+  /// afterwards what was lost now (anything, when the operation fails). As long as the input, or empty.
+  Buffer residual;
 };
 
 /// Ranks that run collective operations together.
@@ -69,10 +81,28 @@ class Group {
                               DType /*dtype*/, ReduceOp /*reduce*/) {
     return false;
   }
+  /// Returns the host of each rank, numbered in the order of their first ranks; empty or all equal for one host.
+  virtual spec::HostOfRank hosts() const { return {}; }
+  /// Returns what chooses this group's algorithms (engine/selection.h); null takes the built-in rules.
+  /// Threads:    as submit
+  virtual Selection* selection() { return nullptr; }
   /// Returns the schedule that was built under this key, building it when it is not among the newest.
   /// Threads:    as submit
   virtual std::shared_ptr<const spec::Schedule> schedule(const std::string& key,
                                                          const std::function<spec::Schedule()>& build) = 0;
+};
+
+/// How a group chooses its algorithms; the same on all ranks.
+/// See:        docs/collectives.md
+struct SelectionOptions {
+  /// What every all-reduce is done by that is too large for publication: an algorithm of the registry, or "auto".
+  std::string algorithm = "auto";
+  /// Takes only algorithms whose bits do not depend on who carries which replica.
+  bool reproducible = true;
+  /// The host of each rank; empty: join_group finds them, and make_group takes all ranks to be on one.
+  spec::HostOfRank hosts;
+  /// What messages and sums cost; join_group hands rank 0's to all. Without it the built-in rules choose.
+  std::optional<law::Machine> machine;
 };
 
 /// How a group behaves.
@@ -93,6 +123,8 @@ struct GroupOptions {
   /// The folder into which this rank writes its newest operations when the group fails (observe/flight_recorder.h);
   /// empty: nothing is written.
   std::string recorder_folder;
+  /// How it chooses algorithms.
+  SelectionOptions selection;
 };
 
 /// Makes a group whose operations are run by a progress thread over a transport.
@@ -103,6 +135,12 @@ std::unique_ptr<Group> make_group(std::unique_ptr<Transport> transport, const Gr
 /// from left to right; `output` is as long as each of them. A mean divides by the layout's leaves.
 [[nodiscard]] Work ordered_all_reduce_async(Group& group, const spec::OrderedLayout& layout, std::vector<Buffer> inputs,
                                             Buffer output, DType dtype, ReduceOp reduce = ReduceOp::kSum);
+
+/// The same of float32 elements in a wire format; see Collective::compression and residual.
+[[nodiscard]] Work compressed_all_reduce_async(Group& group, const spec::OrderedLayout& layout,
+                                               std::vector<Buffer> inputs, Buffer output,
+                                               const Compression& compression, ReduceOp reduce = ReduceOp::kSum,
+                                               Buffer residual = {});
 
 /// Combines every rank's input into every rank's output, in rank order along the canonical tree over ranks.
 [[nodiscard]] Work all_reduce_async(Group& group, Buffer input, Buffer output, DType dtype,

@@ -95,18 +95,14 @@ struct TrainRecipe {
   std::string optimizer = "sgd";
   /// The highest learning rate.
   double learning_rate = 0.1;
-  /// SGD: momentum.
-  double momentum = 0.0;
-  /// SGD: dampening of momentum.
-  double dampening = 0.0;
+  /// SGD: momentum, and its dampening.
+  double momentum = 0.0, dampening = 0.0;
   /// SGD: Nesterov's momentum.
   bool nesterov = false;
   /// Weight decay: added to the gradient (sgd, adam) or taken from the weights (adamw).
   double weight_decay = 0.0;
-  /// Adam: decay of the first moment.
-  double beta1 = 0.9;
-  /// Adam: decay of the second moment.
-  double beta2 = 0.999;
+  /// Adam: decay of the first and of the second moment.
+  double beta1 = 0.9, beta2 = 0.999;
   /// Adam: added to the root of the second moment.
   double epsilon = 1e-8;
   /// "constant", "step", "cosine" or "linear".
@@ -115,9 +111,8 @@ struct TrainRecipe {
   std::int64_t warmup = 0;
   /// What `warmup` and `schedule_every` count: "steps" or "samples".
   std::string schedule_unit = "steps";
-  /// Schedule "step": the rate falls each time this much is done.
+  /// Schedule "step": the rate falls each time this much is done; and the factor of each fall.
   std::int64_t schedule_every = 0;
-  /// Schedule "step": the factor of each fall.
   double schedule_factor = 0.1;
   /// Schedules "cosine" and "linear": the share of the rate that is left at the end.
   double final_fraction = 0.0;
@@ -168,15 +163,19 @@ struct CommRecipe {
   double timeout_s = 60.0;
   /// Messages are cut into chunks of this many bytes.
   std::int64_t chunk_bytes = 1 << 18;
+  /// How gradients are summed: "auto", or an algorithm of all_reduce (spec::algorithms).
+  std::string algorithm = "auto";
+  /// The host of each rank, by any names; empty: as it is found when the ranks meet.
+  std::vector<std::string> hosts;
+  /// What a message costs between two ranks of a host, and of two hosts; 0: as `convoy bench p2p` has measured.
+  double inside_latency_us = 0.0, inside_gbytes_per_s = 0.0, between_latency_us = 0.0, between_gbytes_per_s = 0.0;
   friend bool operator==(const CommRecipe&, const CommRecipe&) = default;
 };
 
 /// `[checkpoint]`: what survives.
 struct CheckpointRecipe {
-  /// Saves after each so many steps; 0 only at the end.
-  std::int64_t every_steps = 0;
-  /// How many checkpoints are kept.
-  std::int64_t keep = 2;
+  /// Saves after each so many steps, 0 only at the end; and how many are kept.
+  std::int64_t every_steps = 0, keep = 2;
   /// Whether the end of the run is saved.
   bool at_end = true;
   friend bool operator==(const CheckpointRecipe&, const CheckpointRecipe&) = default;

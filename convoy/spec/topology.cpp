@@ -10,6 +10,27 @@
 
 namespace convoy::spec {
 
+HostOfRank number_hosts(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  HostOfRank hosts;
+  for (const std::string& name : names) {
+    const auto found = std::find(known.begin(), known.end(), name);
+    hosts.push_back(static_cast<int>(found - known.begin()));
+    if (found == known.end()) known.push_back(name);
+  }
+  return hosts;
+}
+
+HostOfRank hosts_of_recipe(const std::vector<std::string>& names, int ranks) {
+  if (names.empty() || ranks == 1) return {};
+  if (names.size() != static_cast<std::size_t>(ranks)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("comm.hosts names a host for each of {} rank{}, and there are {} ranks", names.size(),
+                            names.size() == 1 ? "" : "s", ranks));
+  }
+  return number_hosts(names);
+}
+
 std::vector<std::vector<int>> ranks_by_host(int ranks, const HostOfRank& hosts) {
   if (!hosts.empty() && hosts.size() != static_cast<std::size_t>(ranks)) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("hosts of {} ranks where there are {}", hosts.size(), ranks));

@@ -1,12 +1,20 @@
 // Which ranks share a host, and orders of ranks that follow from it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 namespace convoy::spec {
 
 /// The host of each rank, as any numbers; empty means that all ranks share one.
 using HostOfRank = std::vector<int>;
+
+/// Returns the hosts that are named rank by rank as numbers, in the order of their first ranks.
+HostOfRank number_hosts(const std::vector<std::string>& names);
+
+/// Returns the hosts of a recipe's `comm.hosts`; empty when it names none. A job of one rank has no use for them.
+/// Errors:     kInvalidArgument with one line naming the key and both numbers when it names hosts of other than `ranks`
+HostOfRank hosts_of_recipe(const std::vector<std::string>& names, int ranks);
 
 /// Returns the ranks of each host, hosts in the order of their first rank.
 /// Errors:     kInvalidArgument when hosts are named for another number of ranks

@@ -2,14 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <numeric>
 #include <utility>
 
+#include "convoy/comm/engine/selection.h"
 #include "convoy/comm/group.h"
-#include "convoy/spec/collectives/all_gather.h"
 #include "convoy/spec/collectives/all_reduce.h"
 #include "convoy/spec/collectives/barrier.h"
-#include "convoy/spec/collectives/ordered.h"
-#include "convoy/spec/collectives/rooted.h"
 
 namespace convoy::comm {
 namespace {
@@ -30,34 +29,46 @@ Work submit(Group& group, std::shared_ptr<const spec::Schedule> schedule, std::v
   return group.submit(make_collective(std::move(schedule), std::move(inputs), std::move(output), dtype, reduce));
 }
 
-// The layout in which each rank brings one leaf.
-spec::OrderedLayout one_leaf_each(int ranks) {
-  spec::OrderedLayout layout;
-  layout.leaves = ranks;
-  for (int rank = 0; rank < ranks; ++rank) layout.owners.push_back({rank, rank + 1});
-  return layout;
-}
-
 std::string layout_key(const spec::OrderedLayout& layout) {
   std::string key = fmt::format("{}", layout.leaves);
   for (const spec::ReplicaRange& range : layout.owners) key += fmt::format(" {}-{}", range.begin, range.end);
   return key;
 }
 
-// A segment's shards, one for each rank, of which a rank reads and writes two at a time: they shall stay in its cache.
-std::int64_t segment_elements(const Group& group, DType dtype) {
-  constexpr std::int64_t kShardBytes = std::int64_t{1} << 19;
-  return group.size() * kShardBytes / static_cast<std::int64_t>(element_bytes(dtype));
+// What a collective's shape is when each rank brings one buffer.
+spec::CollectiveShape shape_of(const Group& group, std::int64_t elements) {
+  spec::CollectiveShape shape;
+  shape.ranks = group.size();
+  shape.elements = elements;
+  return shape;
 }
 
-// Both sum along the same tree, so the size decides on speed alone.
-std::shared_ptr<const spec::Schedule> all_reduce_schedule(Group& group, std::int64_t elements, DType dtype) {
+// Returns the schedule that the group chooses.
+spec::Schedule build(Group& group, const std::string& collective, const spec::CollectiveShape& shape, DType dtype,
+                     ReduceOp reduce) {
+  if (group.selection() != nullptr) return group.selection()->build(collective, shape, dtype, reduce);
+  return Selection(group.size(), true, {}).build(collective, shape, dtype, reduce);
+}
+
+// Small ones sum along the tree of the ordered algorithms, so that there the size decides on speed alone.
+std::shared_ptr<const spec::Schedule> all_reduce_schedule(Group& group, std::int64_t elements, DType dtype,
+                                                          ReduceOp reduce) {
   if (static_cast<std::size_t>(elements) * element_bytes(dtype) <= group.small_bytes()) {
     return group.schedule(fmt::format("direct_all_reduce {}", elements),
                           [&] { return spec::direct_all_reduce(group.size(), elements); });
   }
-  return group.schedule(fmt::format("all_reduce {} {}", elements, to_string(dtype)), [&] {
-    return spec::ordered_all_reduce(one_leaf_each(group.size()), elements, segment_elements(group, dtype));
+  return group.schedule(fmt::format("all_reduce {} {} {}", elements, to_string(dtype), to_string(reduce)),
+                        [&] { return build(group, "all_reduce", shape_of(group, elements), dtype, reduce); });
+}
+
+std::shared_ptr<const spec::Schedule> ordered_schedule(Group& group, const spec::OrderedLayout& layout,
+                                                       std::int64_t elements, DType dtype, ReduceOp reduce) {
+  const std::string key = fmt::format("ordered_all_reduce {} {} {} {}", elements, to_string(dtype), to_string(reduce),
+                                      layout_key(layout));
+  return group.schedule(key, [&] {
+    spec::CollectiveShape shape = shape_of(group, elements);
+    shape.layout = layout;
+    return build(group, "all_reduce", shape, dtype, reduce);
   });
 }
 
@@ -73,15 +84,24 @@ Work ordered_all_reduce_async(Group& group, const spec::OrderedLayout& layout, s
                               Buffer output, DType dtype, ReduceOp reduce) {
   check_ranks(group, "an ordered all_reduce", layout.owners.size());
   const std::int64_t elements = output.elements();
-  auto schedule =
-      group.schedule(fmt::format("ordered_all_reduce {} {} {}", elements, to_string(dtype), layout_key(layout)),
-                     [&] { return spec::ordered_all_reduce(layout, elements, segment_elements(group, dtype)); });
+  auto schedule = ordered_schedule(group, layout, elements, dtype, reduce);
   return submit(group, std::move(schedule), std::move(inputs), std::move(output), dtype, reduce);
+}
+
+Work compressed_all_reduce_async(Group& group, const spec::OrderedLayout& layout, std::vector<Buffer> inputs,
+                                 Buffer output, const Compression& compression, ReduceOp reduce, Buffer residual) {
+  check_ranks(group, "an ordered all_reduce", layout.owners.size());
+  const std::int64_t elements = output.elements();
+  Collective collective = make_collective(ordered_schedule(group, layout, elements, DType::kFloat32, reduce),
+                                          std::move(inputs), std::move(output), DType::kFloat32, reduce);
+  collective.compression = compression;
+  collective.residual = std::move(residual);
+  return group.submit(std::move(collective));
 }
 
 Work all_reduce_async(Group& group, Buffer input, Buffer output, DType dtype, ReduceOp reduce) {
   const std::int64_t elements = input.elements();
-  auto schedule = all_reduce_schedule(group, elements, dtype);
+  auto schedule = all_reduce_schedule(group, elements, dtype, reduce);
   return submit(group, std::move(schedule), {std::move(input)}, std::move(output), dtype, reduce);
 }
 
@@ -89,29 +109,36 @@ void all_reduce(Group& group, const void* input, void* output, std::int64_t elem
   const auto* const from = static_cast<const std::byte*>(input);
   auto* const to = static_cast<std::byte*>(output);
   if (group.try_all_reduce(from, to, elements, dtype, reduce)) return;
-  group.run(make_collective(all_reduce_schedule(group, elements, dtype),
+  group.run(make_collective(all_reduce_schedule(group, elements, dtype, reduce),
                             {Buffer({Extent{const_cast<std::byte*>(from), elements}})}, Buffer({Extent{to, elements}}),
                             dtype, reduce));
 }
 
 Work reduce_scatter_async(Group& group, Buffer input, Buffer output, DType dtype, ReduceOp reduce) {
   const std::int64_t elements = input.elements();
-  auto schedule = group.schedule(fmt::format("reduce_scatter {}", elements),
-                                 [&] { return spec::ordered_reduce_scatter(one_leaf_each(group.size()), elements); });
+  auto schedule =
+      group.schedule(fmt::format("reduce_scatter {} {} {}", elements, to_string(dtype), to_string(reduce)),
+                     [&] { return build(group, "reduce_scatter", shape_of(group, elements), dtype, reduce); });
   return submit(group, std::move(schedule), {std::move(input)}, std::move(output), dtype, reduce);
 }
 
 Work all_gather_async(Group& group, Buffer input, Buffer output, const std::vector<std::int64_t>& parts, DType dtype) {
   check_ranks(group, "an all_gather", parts.size());
-  auto schedule = group.schedule(fmt::format("all_gather {}", fmt::join(parts, " ")),
-                                 [&] { return spec::direct_all_gather(parts); });
+  auto schedule = group.schedule(fmt::format("all_gather {} {}", to_string(dtype), fmt::join(parts, " ")), [&] {
+    spec::CollectiveShape shape = shape_of(group, std::accumulate(parts.begin(), parts.end(), std::int64_t{0}));
+    shape.parts = parts;
+    return build(group, "all_gather", shape, dtype, ReduceOp::kSum);
+  });
   return submit(group, std::move(schedule), {std::move(input)}, std::move(output), dtype, ReduceOp::kSum);
 }
 
 Work broadcast_async(Group& group, Buffer buffer, int root, DType dtype) {
   const std::int64_t elements = buffer.elements();
-  auto schedule = group.schedule(fmt::format("broadcast {} from {}", elements, root),
-                                 [&] { return spec::binomial_broadcast(group.size(), root, elements); });
+  auto schedule = group.schedule(fmt::format("broadcast {} {} from {}", elements, to_string(dtype), root), [&] {
+    spec::CollectiveShape shape = shape_of(group, elements);
+    shape.root = root;
+    return build(group, "broadcast", shape, dtype, ReduceOp::kSum);
+  });
   std::vector<Buffer> inputs;
   if (group.rank() == root) inputs.push_back(buffer);
   return submit(group, std::move(schedule), std::move(inputs), std::move(buffer), dtype, ReduceOp::kSum);

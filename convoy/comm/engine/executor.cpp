@@ -49,6 +49,7 @@ Executor::Executor(Transport& transport, const ExecutorOptions& options, Executo
 
 Executor::~Executor() {
   pool_.give(std::move(work_block_));
+  for (ScratchPool::Block& copy : input_copies_) pool_.give(std::move(copy));
   for (Scratch& scratch : scratches_) let_go(scratch);
   for (Deferred& part : deferred_) let_go(part.source);
   transport_.board().update(rank_, observe::BoardPhase::kOutside, messages_, -1);
@@ -57,6 +58,7 @@ Executor::~Executor() {
 void Executor::run() {
   if (window_ != nullptr) open_window();
   agree();
+  if (compresses()) copy_inputs();
   if (is_native(*collective_.schedule)) return run_native();
   for (const spec::Round& round : collective_.schedule->ranks[static_cast<std::size_t>(rank_)]) {
     run_round(round);
@@ -102,9 +104,11 @@ void Executor::run_round(const spec::Round& round) {
 void Executor::queue_messages(const spec::Round& round) {
   for (std::size_t i = 0; i < round.size(); ++i) {
     const spec::Operation& operation = round[i];
-    if (operation.kind == spec::OpKind::kSend) queue_send(operation, i);
-    if (operation.kind == spec::OpKind::kReceive) {
-      peer(operation.peer).receives.push_back(Receive{&operation.target, 0});
+    if (operation.kind == spec::OpKind::kSend) {
+      compresses() ? queue_encoded(operation) : queue_send(operation, i);
+    } else if (operation.kind == spec::OpKind::kReceive) {
+      peer(operation.peer).receives.emplace_back();
+      peer(operation.peer).receives.back().target = &operation.target;
     }
   }
 }
@@ -235,6 +239,10 @@ bool Executor::take_next(int peer, Peer& traffic) {
     transport_.release(message);
     return true;
   }
+  if (compresses()) {
+    take_encoded(message, traffic);
+    return true;
+  }
   Receive& receive = traffic.receives.front();
   const spec::Chunk& target = *receive.target;
   check_message(message, traffic, target.count - receive.received);
@@ -254,12 +262,17 @@ void Executor::check_message(const Message& message, const Peer& traffic, std::i
       header.bytes % element_bytes_ == 0 && header.bytes / element_bytes_ <= static_cast<std::uint64_t>(room);
   const bool progress = header.bytes > 0 || room == 0;
   if (header.sequence == operation_.sequence && header.index == traffic.taken_messages && fits && progress) return;
+  refuse_message(message, traffic, fmt::format("at most {} elements of {} bytes", room, element_bytes_));
+}
+
+void Executor::refuse_message(const Message& message, const Peer& traffic, const std::string& expected) const {
+  const MessageHeader header = message.header;
   transport_.release(message);
   fail(ErrorCode::kDesync,
        fmt::format("rank {} sent message {} of operation #{} with {} bytes where rank {} expected message {} of "
-                   "operation #{} with at most {} elements of {} bytes",
+                   "operation #{} with {}",
                    message.peer, header.index, header.sequence, header.bytes, rank_, traffic.taken_messages,
-                   operation_.sequence, room, element_bytes_),
+                   operation_.sequence, expected),
        message.peer);
 }
 
@@ -379,8 +392,14 @@ bool Executor::conflicts(const std::vector<Extent>& pieces, bool this_round_only
 
 std::vector<Extent> Executor::pieces_of(const spec::Chunk& chunk) {
   std::span<const Extent> extents = collective_.output.extents();
+  Extent copy;
   if (chunk.kind == spec::BufferKind::kInput) {
-    extents = collective_.inputs[static_cast<std::size_t>(chunk.index)].extents();
+    const Buffer& input = collective_.inputs[static_cast<std::size_t>(chunk.index)];
+    extents = input.extents();
+    if (!input_copies_.empty()) {
+      copy = Extent{input_copies_[static_cast<std::size_t>(chunk.index)].memory.get(), input.elements()};
+      extents = {&copy, 1};
+    }
   } else if (chunk.kind == spec::BufferKind::kScratch) {
     extents = scratches_[static_cast<std::size_t>(chunk.index)].pieces;
   } else if (chunk.kind == spec::BufferKind::kWork) {

@@ -135,6 +135,9 @@ class Executor {
   struct Receive {
     const spec::Chunk* target = nullptr;
     std::int64_t received = 0;
+    // In a wire format: what has come so far.
+    ScratchPool::Block encoded;
+    std::size_t taken_bytes = 0;
   };
   // A part of a receive that has arrived and may not be written to its target yet.
   struct Deferred {
@@ -165,6 +168,15 @@ class Executor {
   bool take_receives();
   bool take_next(int peer, Peer& traffic);
   void check_message(const Message& message, const Peer& traffic, std::int64_t room) const;
+  [[noreturn]] void refuse_message(const Message& message, const Peer& traffic, const std::string& expected) const;
+  bool compresses() const;
+  void copy_inputs();
+  void queue_encoded(const spec::Operation& operation);
+  void go_on_with(const spec::Chunk& chunk, std::span<const float> exact, std::span<const std::byte> encoded);
+  void round_result(const spec::Chunk& chunk);
+  void keep_error(const spec::Chunk& chunk, std::span<const float> exact, std::span<const float> rounded);
+  void take_encoded(const Message& message, Peer& traffic);
+  void put_decoded(const spec::Chunk& target, Scratch decoded);
   void place(const Message& message, const spec::Chunk& part);
   void fetch(const Message& message, const std::vector<Extent>& targets);
   void hold(Scratch& scratch, const Message& message, bool keep_lent);
@@ -229,6 +241,8 @@ class Executor {
   ScratchPool::Block work_block_;
   std::vector<Extent> work_;
   std::vector<Deferred> deferred_;
+  // With compression: this rank's inputs as it goes on with them.
+  std::vector<ScratchPool::Block> input_copies_;
   std::vector<Outstanding> outstanding_;
   bool window_open_ = false;
   // What has been stored, by the round and place of its send.

@@ -65,6 +65,9 @@ void Executor::combine_chunks(const spec::Operation& operation, std::size_t inde
     if (done < operation.target.count) look_up();
   }
   close_sources(operation, sources);
+  if (compresses() && operation.final && operation.target.kind == spec::BufferKind::kOutput) {
+    round_result(operation.target);
+  }
   remember_stored(operation, std::move(stores));
 }
 

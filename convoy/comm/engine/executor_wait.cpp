@@ -56,7 +56,7 @@ void Executor::check_agreement() {
     fail(ErrorCode::kDesync,
          fmt::format("the ranks disagree about operation #{}: rank {} entered {}, rank {} entered {}{}",
                      operation_.sequence, rank_, mine, rank, theirs,
-                     mine == theirs ? " with another layout or algorithm" : ""),
+                     mine == theirs ? " with another layout or algorithm, or another wire format" : ""),
          rank);
   }
 }

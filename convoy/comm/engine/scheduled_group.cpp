@@ -108,6 +108,7 @@ ScheduledGroup::ScheduledGroup(std::unique_ptr<Transport> transport, const Group
     : options_(options),
       executor_options_(executor_options(options, recorder_)),
       transport_(std::move(transport)),
+      selection_(transport_->size(), transport_->publish_capacity() > 0, options.selection),
       pools_{ScratchPool(), ScratchPool(transport_->window() != nullptr ? &transport_->window()->arena() : nullptr)},
       reducer_(*transport_),
       thread_([this] { work(); }) {}
@@ -186,6 +187,7 @@ void ScheduledGroup::check(const Collective& collective, const ScheduleFacts& fa
     refuse(ErrorCode::kNotSupported,
            fmt::format("no {} of {} elements", to_string(collective.reduce), to_string(collective.dtype)));
   }
+  check_compression(collective, schedule);
   if (is_native(schedule)) {
     NativeCollectives* const library = transport_->native();
     const auto why = library != nullptr ? library->refusal(collective)
@@ -197,6 +199,35 @@ void ScheduledGroup::check(const Collective& collective, const ScheduleFacts& fa
            fmt::format("algorithm '{}' would round the {} of {} elements at every hop; one that combines each element "
                        "in one reduction, such as ordered_exchange, rounds once",
                        schedule.algorithm, to_string(collective.reduce), to_string(collective.dtype)));
+  }
+}
+
+void ScheduledGroup::check_compression(const Collective& collective, const spec::Schedule& schedule) const {
+  const auto refuse = [&](ErrorCode code, const std::string& what) {
+    throw Error(code, fmt::format("{} in group '{}': {}", schedule.collective, options_.name, what));
+  };
+  const Compression& compression = collective.compression;
+  const std::int64_t residual = collective.residual.elements();
+  if (compression.format == WireFormat::kPlain) {
+    if (residual != 0) refuse(ErrorCode::kInvalidArgument, "a residual without compression");
+    return;
+  }
+  const bool sums =
+      schedule.collective == "all_reduce" || schedule.collective == "reduce_scatter" || schedule.collective == "reduce";
+  if (!sums || collective.dtype != DType::kFloat32 || is_native(schedule)) {
+    refuse(ErrorCode::kNotSupported,
+           fmt::format("no {} on the wire of {} elements with algorithm '{}'", to_string(compression.format),
+                       to_string(collective.dtype), schedule.algorithm));
+  }
+  if (!(compression.keep > 0 && compression.keep <= 1)) {
+    refuse(ErrorCode::kInvalidArgument, fmt::format("a share of {} of the elements cannot be kept", compression.keep));
+  }
+  if (residual == 0) return;
+  if (collective.inputs.size() != 1 || residual != collective.inputs.front().elements()) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("a residual of {} elements belongs to one input of as many, rank {} "
+                       "brings {}",
+                       residual, rank(), collective.inputs.size()));
   }
 }
 
@@ -232,12 +263,16 @@ ScheduledGroup::Task ScheduledGroup::make_task(Collective collective, std::uint6
   task.operation.elements = collective.schedule->elements;
   task.operation.root = collective.schedule->root;
   task.operation.layout = facts.hash;
+  const Compression& compression = collective.compression;
+  const bool compresses = compression.format != WireFormat::kPlain;
+  if (compresses)
+    task.operation.layout ^= hash64(fmt::format("{} {}", to_string(compression.format), compression.keep));
   task.state = std::make_shared<WorkState>(
       fmt::format("{} #{} in group '{}'", collective.schedule->collective, sequence, options_.name));
   task.small =
-      facts.plain_direct &&
+      facts.plain_direct && !compresses &&
       static_cast<std::size_t>(collective.schedule->elements) * element_bytes(collective.dtype) <= reducer_.capacity();
-  task.stores = facts.stores;
+  if (!compresses) task.stores = facts.stores;
   task.collective = std::move(collective);
   recorder_.queued(task.operation, system_clock().now());
   return task;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "convoy/comm/engine/executor.h"
+#include "convoy/comm/engine/selection.h"
 
 namespace convoy::comm {
 
@@ -35,6 +36,8 @@ class ScheduledGroup final : public Group {
   std::size_t small_bytes() const override { return reducer_.capacity(); }
   bool try_all_reduce(const std::byte* input, std::byte* output, std::int64_t elements, DType dtype,
                       ReduceOp reduce) override;
+  spec::HostOfRank hosts() const override { return selection_.hosts(); }
+  Selection* selection() override { return &selection_; }
   std::uint64_t sent_bytes() const override { return sent_bytes_.load(std::memory_order_relaxed); }
   std::shared_ptr<const spec::Schedule> schedule(const std::string& key,
                                                  const std::function<spec::Schedule()>& build) override;
@@ -58,6 +61,7 @@ class ScheduledGroup final : public Group {
 
   const ScheduleFacts& facts_of(const std::shared_ptr<const spec::Schedule>& schedule);
   void check(const Collective& collective, const ScheduleFacts& facts) const;
+  void check_compression(const Collective& collective, const spec::Schedule& schedule) const;
   void throw_if_aborted();
   Task make_task(Collective collective, std::uint64_t sequence);
   void work();
@@ -80,6 +84,7 @@ class ScheduledGroup final : public Group {
   std::atomic<std::uint64_t> sent_bytes_{0};
   std::atomic<bool> failed_{false};
   // The submitting thread's alone.
+  Selection selection_;
   std::vector<std::pair<std::string, std::shared_ptr<const spec::Schedule>>> schedules_;
   std::vector<ScheduleFacts> facts_;
   std::uint64_t next_sequence_ = 1;

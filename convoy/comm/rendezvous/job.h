@@ -46,7 +46,9 @@ JobEnvironment read_job_environment();
 std::unique_ptr<Store> connect_store(const JobEnvironment& job, Duration limit);
 
 /// Forms a group of all ranks of the job (a job of one rank needs no store and no transport). Without a recorder_folder
-/// the environment's CONVOY_RECORDER is taken.
+/// the environment's CONVOY_RECORDER is taken. Where options.selection names no hosts they are found: over gloo and
+/// openmpi two ranks share a host when they share the booted kernel, its view of processes, and network interfaces. The
+/// machine of options.selection is rank 0's on all ranks.
 /// Collective: all ranks, each with the same options
 /// Errors:     kTimeout naming the ranks that did not come; kInvalidArgument naming two hosts that cannot share memory
 std::unique_ptr<Group> join_group(const JobEnvironment& job, Store& store, const GroupOptions& options,

@@ -31,8 +31,9 @@ GroupOptions options(Duration timeout = seconds(20)) {
 
 // A number that differs by operation, rank and element, and whose sums are rounded.
 float value_at(int operation, int rank, std::int64_t element) {
-  RandomStream stream(StreamPurpose::kSynthesis, {static_cast<std::uint64_t>(operation), static_cast<std::uint64_t>(rank),
-                                                  static_cast<std::uint64_t>(element)});
+  RandomStream stream(
+      StreamPurpose::kSynthesis,
+      {static_cast<std::uint64_t>(operation), static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(element)});
   return static_cast<float>(stream.uniform()) - 0.4F;
 }
 

@@ -18,7 +18,8 @@ inline std::int64_t value(int rank, int input, std::int64_t element) {
 }
 
 /// What a rank's output holds by the definition of the collective.
-inline Numbers expected(const spec::Schedule& schedule, const spec::CollectiveShape& shape, int rank) {
+inline Numbers expected(const spec::Schedule& schedule, const spec::CollectiveShape& shape, int rank,
+                        std::int64_t (*value)(int rank, int input, std::int64_t element) = value) {
   const auto r = static_cast<std::size_t>(rank);
   Numbers output;
   const auto sum = [&](std::int64_t element) {

@@ -129,7 +129,9 @@ TEST_P(Failures, ARankThatComesAfterADisagreementWasFoundLearnsOfItOnce) {
     if (world.rank() == 0) return world.group().abort(Error(ErrorCode::kDesync, "these two disagree"));
     wait_until(ended, 1);
     TestArray array = filled(world, DType::kFloat32, 4, 7);
-    const auto reduce = [&] { all_reduce_async(world.group(), array.buffer(), array.buffer(), DType::kFloat32).wait(); };
+    const auto reduce = [&] {
+      all_reduce_async(world.group(), array.buffer(), array.buffer(), DType::kFloat32).wait();
+    };
     const Error first = testing::error_of(reduce);
     EXPECT_EQ(first.code(), ErrorCode::kDesync) << first.what();
     EXPECT_NE(first.message().find("these two disagree"), std::string::npos) << first.message();
