@@ -47,10 +47,13 @@ class FlightRecorder {
   /// How many operations are kept.
   static constexpr std::size_t kKept = 64;
 
-  /// Notes that an operation was submitted, and its later states.
+  /// Notes that an operation was submitted.
   void queued(const BoardOperation& operation, TimePoint now);
+  /// Notes that this rank has entered it.
   void begun(std::uint64_t sequence, TimePoint now);
+  /// Notes that all ranks have.
   void agreed(std::uint64_t sequence, TimePoint now);
+  /// Notes that it is over, and how.
   void ended(std::uint64_t sequence, bool failed, TimePoint now, std::uint64_t sent_bytes);
   /// Notes that a small operation was done at once; of those only the newest number is kept.
   void small_done(std::uint64_t sequence) { newest_small_.store(sequence, std::memory_order_relaxed); }
@@ -78,8 +81,9 @@ struct FlightBoardLine {
 
 /// What one rank writes. Times of operations are seconds since 1970, UTC, 0 where an operation has not come so far.
 struct FlightLog {
-  /// The group.
+  /// The group's name.
   std::string group;
+  /// How often the group was formed anew.
   std::uint64_t generation = 1;
   /// Who writes, and how many ranks there are.
   int rank = 0;

@@ -57,10 +57,10 @@ Executor::~Executor() {
 
 void Executor::run() {
   if (window_ != nullptr) open_window();
-  agree();
   if (compresses()) copy_inputs();
+  agree();
   if (is_native(*collective_.schedule)) return run_native();
-  for (const spec::Round& round : collective_.schedule->ranks[static_cast<std::size_t>(rank_)]) {
+  for (const spec::Round& round : rounds()) {
     run_round(round);
     ++round_;
   }
@@ -93,7 +93,8 @@ void Executor::run_small(SmallReducer& reducer, bool shown) {
 }
 
 void Executor::run_round(const spec::Round& round) {
-  queue_messages(round);
+  // Those of the first round have been queued when the rank entered.
+  if (round_ > 0 || transport_.size() == 1) queue_messages(round);
   exchange();
   write_deferred();
   for (std::size_t i = 0; i < round.size(); ++i) {

@@ -17,50 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include "convoy/comm/engine/scratch_pool.h"
+#include "convoy/comm/engine/executor_task.h"
 #include "convoy/comm/engine/small_reduce.h"
-#include "convoy/comm/group.h"
-#include "convoy/observe/flight_recorder.h"
-#include "convoy/spec/schedule/storing.h"
 
 namespace convoy::comm {
 
 class PieceCursor;
-
-/// What an executor needs to know of its group.
-struct ExecutorOptions {
-  std::string group = "world";
-  /// Messages of others are dropped.
-  std::uint64_t generation = 1;
-  /// The longest wait of an operation.
-  Duration timeout = std::chrono::seconds(60);
-  /// A peer without a sign of life for this long is called silent.
-  Duration silent_after = std::chrono::milliseconds(1500);
-  /// Reductions work through this many bytes at a time.
-  std::int64_t chunk_bytes = 1 << 18;
-  /// Operations whose results have more bytes, all ranks' together, are stored past the caches.
-  std::int64_t cache_bytes = 0;
-  /// Learns when all ranks have entered; may be null.
-  observe::FlightRecorder* recorder = nullptr;
-};
-
-/// One operation of one rank.
-struct ExecutorTask {
-  /// What it does, and on which memory.
-  Collective collective;
-  /// What the ranks must agree on.
-  observe::BoardOperation operation;
-  /// Which results are stored where peers want them; null where there are none.
-  std::shared_ptr<const spec::DirectStores> stores;
-};
-
-/// Memory that executors keep between operations.
-struct ExecutorPools {
-  /// For what has to be copied out.
-  ScratchPool scratch;
-  /// For what peers shall read in place of private memory: in the arena.
-  ScratchPool shared;
-};
 
 /// Executes one operation.
 /// Threads:    one caller at a time; lives for one operation
@@ -159,6 +121,7 @@ class Executor {
   void check_agreement();
   void run_native();
   void run_round(const spec::Round& round);
+  const spec::RankRounds& rounds() const { return collective_.schedule->ranks[static_cast<std::size_t>(rank_)]; }
   void queue_messages(const spec::Round& round);
   void queue_send(const spec::Operation& operation, std::size_t index);
   void queue_pieces(int to, const spec::Chunk& chunk);

@@ -27,11 +27,17 @@ void Executor::agree() {
   beat();
   board.enter(rank_, operation_);
   if (transport_.size() == 1) return;
+  if (!rounds().empty() && !is_native(*collective_.schedule)) {
+    // Messages of the first round are on their way while ranks are still entering. Nobody takes them before all agree.
+    queue_messages(rounds().front());
+    offer_sends();
+  }
   transport_.wake_all();
   while (true) {
     const std::uint32_t seen = transport_.signal();
     const std::vector<int> missing = not_entered();
     if (missing.empty()) break;
+    offer_sends();
     block(seen, missing);
   }
   check_agreement();

@@ -32,15 +32,11 @@ std::int64_t usual_chunk(const spec::Algorithm& algorithm, int ranks, DType dtyp
   return (sharded ? ranks * kShardBytes : kChunkBytes) / static_cast<std::int64_t>(element_bytes(dtype));
 }
 
-bool brings_one_input(const spec::OrderedLayout& layout, int rank) {
-  if (layout.owners.empty()) return true;
-  return spec::maximal_subtrees(layout.leaves, layout.owners[static_cast<std::size_t>(rank)]).size() == 1;
-}
-
-// The rank whose inputs only ordered algorithms can sum, since it brings none or several; -1 when there is none.
-int rank_with_other_than_one_input(const spec::CollectiveShape& shape) {
-  for (int rank = 0; rank < shape.ranks; ++rank) {
-    if (!brings_one_input(shape.layout, rank)) return rank;
+// A rank that does not carry exactly one replica, with which only ordered algorithms can sum (they alone know of
+// replicas); -1 when there is none.
+int rank_without_one_replica(const spec::OrderedLayout& layout) {
+  for (std::size_t rank = 0; rank < layout.owners.size(); ++rank) {
+    if (layout.owners[rank].size() != 1) return static_cast<int>(rank);
   }
   return -1;
 }
@@ -125,9 +121,10 @@ law::Choice Selection::overridden(const spec::CollectiveShape& shape, DType dtyp
                 fmt::format("all_reduce '{}', which was asked for, {}", options_.algorithm, why));
   };
   if (!spec::fits(algorithm, placed)) refuse(fmt::format("needs {}", algorithm.needs));
-  const int rank = rank_with_other_than_one_input(shape);
+  const int rank = rank_without_one_replica(shape.layout);
   if (!algorithm.ordered && rank >= 0) {
-    refuse(fmt::format("takes one input of each rank, and rank {} has none or several", rank));
+    refuse(fmt::format("takes one replica of each rank, and rank {} carries {}", rank,
+                       shape.layout.owners[static_cast<std::size_t>(rank)].size()));
   }
   return {algorithm.name, usual_chunk(algorithm, ranks_, dtype), false, 0};
 }
@@ -163,7 +160,7 @@ const law::SelectionTable& Selection::table(const std::string& collective, const
   asked.hosts = options_.hosts;
   law::Machine machine = *options_.machine;
   machine.host_of_rank = options_.hosts;
-  const bool reproducible = options_.reproducible || rank_with_other_than_one_input(shape) >= 0;
+  const bool reproducible = options_.reproducible || rank_without_one_replica(shape.layout) >= 0;
   tables_.emplace_back(key, selection_table(collective, asked, machine,
                                             static_cast<std::int64_t>(element_bytes(dtype)), reproducible));
   return tables_.back().second;

@@ -23,6 +23,7 @@ namespace {
 // A sleeper looks up this often by itself, so that deadlines, deaths and lost wake-ups are seen.
 constexpr Duration kSlice = std::chrono::milliseconds(50);
 constexpr Duration kSpin = std::chrono::microseconds(25);
+constexpr Duration kYielding = std::chrono::microseconds(200);
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
@@ -267,6 +268,13 @@ void SharedMemoryTransport::wait(std::uint32_t seen, Duration limit) {
         relax_processor();
       }
     } while (!spin.expired());
+  } else {
+    // Whoever is waited for may need this processor. To sleep and be woken costs more than to give it away for a while.
+    const Deadline yielding(system_clock(), std::min(limit, kYielding));
+    do {
+      if (signal() != seen) return;
+      std::this_thread::yield();
+    } while (!yielding.expired());
   }
   RankCell& cell = view_.rank(rank_);
   cell.sleepers.fetch_add(1);

@@ -15,14 +15,17 @@ namespace convoy::spec {
 
 /// A reduction whose result may be stored into a peer's output, in place of the payload of a later message.
 struct DirectStore {
-  /// The reduction: its round, and its place in the round.
+  /// The reduction's round.
   std::size_t round = 0;
+  /// Its place in the round.
   std::size_t operation = 0;
-  /// The rank into whose output it goes, and the first element there. It is as long as the reduction's target.
+  /// The rank into whose output it goes.
   int peer = -1;
+  /// The first element there. It is as long as the reduction's target.
   std::int64_t offset = 0;
-  /// The send that it takes the place of: its round, and its place in the round.
+  /// The round of the send that it takes the place of.
   std::size_t send_round = 0;
+  /// That send's place in its round.
   std::size_t send_operation = 0;
 };
 
