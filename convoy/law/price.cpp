@@ -1,13 +1,17 @@
 // Plays schedules in time. A message's first byte comes alpha after its sender's port is free, and not before the network
 // interfaces on its way and its receiver's port are free; messages are looked at in the order of their first bytes.
+//
+// Words: a *way* is inside a host (0) or between hosts (1). A rank has a port, and a queue of sends, for each.
 #include "convoy/law/price.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 namespace convoy::law {
@@ -37,16 +41,17 @@ struct RankTime {
   double time = 0;
   std::vector<const Operation*> receives;
   std::size_t received = 0;
-  std::deque<Waiting> sends;
+  std::array<std::deque<Waiting>, 2> sends;  // by way
   double last_sent = 0;
 };
 
-// A rank whose first waiting send could come at `first_byte`, as far as was known.
+// A rank whose first waiting send on a way could come at `first_byte`, as far as was known.
 struct Candidate {
   double first_byte = 0;
   int rank = 0;
+  std::size_t way = 0;
   friend bool operator>(const Candidate& a, const Candidate& b) {
-    return a.first_byte != b.first_byte ? a.first_byte > b.first_byte : a.rank > b.rank;
+    return std::tie(a.first_byte, a.rank, a.way) > std::tie(b.first_byte, b.rank, b.way);
   }
 };
 
@@ -75,11 +80,11 @@ class Play {
       const Candidate next = candidates_.top();
       candidates_.pop();
       // Whoever finds a port busy is looked at again when it is free.
-      const double first_byte = first_byte_of(next.rank);
+      const double first_byte = first_byte_of(next.rank, next.way);
       if (first_byte > next.first_byte) {
-        candidates_.push({first_byte, next.rank});
+        candidates_.push({first_byte, next.rank, next.way});
       } else {
-        move(next.rank, first_byte);
+        move(next.rank, next.way, first_byte);
       }
     }
     finish();
@@ -88,14 +93,14 @@ class Play {
 
  private:
   double bytes(std::int64_t elements) const { return static_cast<double>(elements * element_bytes_); }
-  bool crosses(int from, int to) const { return host_[at(from)] != host_[at(to)]; }
-  const LinkCost& link(int from, int to) const { return crosses(from, to) ? machine_.between : machine_.inside; }
+  std::size_t way(int from, int to) const { return host_[at(from)] != host_[at(to)] ? 1 : 0; }
+  const LinkCost& link(std::size_t way) const { return way == 1 ? machine_.between : machine_.inside; }
 
   void advance(int rank);
   void begin_round(int rank);
   double compute_seconds(int rank) const;
-  double first_byte_of(int rank) const;
-  void move(int rank, double first_byte);
+  double first_byte_of(int rank, std::size_t way) const;
+  void move(int rank, std::size_t way, double first_byte);
   void finish();
 
   const spec::Schedule& schedule_;
@@ -104,7 +109,7 @@ class Play {
   const std::size_t ranks_;
   std::vector<std::size_t> host_;  // of each rank, its place among the price's hosts
   std::vector<RankTime> times_;
-  std::vector<Port> ports_;
+  std::vector<std::array<Port, 2>> ports_;  // of each rank, by way
   std::vector<Port> interfaces_;
   std::map<std::pair<int, int>, std::deque<double>> arrivals_;  // by (sender, receiver)
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates_;
@@ -133,12 +138,14 @@ void Play::begin_round(int rank) {
   state.begun = true;
   state.received = 0;
   state.receives.clear();
-  const bool idle = state.sends.empty();
+  const std::array<bool, 2> idle = {state.sends[0].empty(), state.sends[1].empty()};
   for (const Operation& operation : schedule_.ranks[at(rank)][state.round]) {
     if (operation.kind == OpKind::kReceive) state.receives.push_back(&operation);
-    if (operation.kind == OpKind::kSend) state.sends.push_back({&operation, state.time});
+    if (operation.kind == OpKind::kSend) state.sends[way(rank, operation.peer)].push_back({&operation, state.time});
   }
-  if (idle && !state.sends.empty()) candidates_.push({first_byte_of(rank), rank});
+  for (std::size_t way = 0; way < idle.size(); ++way) {
+    if (idle[way] && !state.sends[way].empty()) candidates_.push({first_byte_of(rank, way), rank, way});
+  }
 }
 
 double Play::compute_seconds(int rank) const {
@@ -154,35 +161,35 @@ double Play::compute_seconds(int rank) const {
   return seconds;
 }
 
-// When the first byte of a rank's first waiting send can come.
-double Play::first_byte_of(int rank) const {
-  const Waiting& waiting = times_[at(rank)].sends.front();
+// When the first byte of a rank's first waiting send on a way can come.
+double Play::first_byte_of(int rank, std::size_t way) const {
+  const Waiting& waiting = times_[at(rank)].sends[way].front();
   const int to = waiting.send->peer;
-  const double left = std::max(waiting.offered, ports_[at(rank)].out);
-  const double first_byte = std::max(left + link(rank, to).alpha_s, ports_[at(to)].in);
-  if (!crosses(rank, to)) return first_byte;
+  const double left = std::max(waiting.offered, ports_[at(rank)][way].out);
+  const double first_byte = std::max(left + link(way).alpha_s, ports_[at(to)][way].in);
+  if (way == 0) return first_byte;
   return std::max({first_byte, interfaces_[host_[at(rank)]].out, interfaces_[host_[at(to)]].in});
 }
 
-void Play::move(int rank, double first_byte) {
+void Play::move(int rank, std::size_t way, double first_byte) {
   RankTime& state = times_[at(rank)];
-  const Operation& send = *state.sends.front().send;
-  state.sends.pop_front();
+  const Operation& send = *state.sends[way].front().send;
+  state.sends[way].pop_front();
   const int to = send.peer;
-  const double end = first_byte + bytes(send.target.count) * link(rank, to).beta_s;
-  ports_[at(rank)].out = end;
-  ports_[at(to)].in = end;
-  state.last_sent = end;
+  const double end = first_byte + bytes(send.target.count) * link(way).beta_s;
+  ports_[at(rank)][way].out = end;
+  ports_[at(to)][way].in = end;
+  state.last_sent = std::max(state.last_sent, end);
   const std::int64_t sent = send.target.count * element_bytes_;
   price_.sent_bytes[at(rank)] += sent;
   ++price_.sent_messages[at(rank)];
-  if (crosses(rank, to)) {
+  if (way == 1) {
     interfaces_[host_[at(rank)]].out = end;
     interfaces_[host_[at(to)]].in = end;
     price_.hosts[host_[at(rank)]].sent_bytes += sent;
     price_.hosts[host_[at(to)]].received_bytes += sent;
   }
-  if (!state.sends.empty()) candidates_.push({first_byte_of(rank), rank});
+  if (!state.sends[way].empty()) candidates_.push({first_byte_of(rank, way), rank, way});
   arrivals_[{rank, to}].push_back(end);
   advance(to);
 }

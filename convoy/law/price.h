@@ -2,10 +2,11 @@
 //
 // The model: a message of b bytes keeps its sender's port busy for alpha + b beta, and arrives at its end. Ports work
 // both ways at once (full duplex), and take one message at a time: a sender offers its messages in the order of the
-// schedule, a receiver's port is busy for b beta. All ranks of a host share its network interface, which likewise takes
-// one message at a time in each direction. A reduction of k sources into b bytes takes (k-1) b gamma, a copy b kappa. A
-// rank begins a round when its round before is done: everything received, reduced and copied; it does not wait for its
-// own sends, only for its port.
+// schedule, a receiver's port is busy for b beta. A rank has a port to ranks of its host and one to others, which work at
+// the same time: a wire carries its bytes while memory is copied. All ranks of a host share its network interface, which
+// likewise takes one message at a time in each direction. A reduction of k sources into b bytes takes (k-1) b gamma, a
+// copy b kappa. A rank begins a round when its round before is done: everything received, reduced and copied; it does not
+// wait for its own sends, only for its ports.
 #pragma once
 
 #include <cstdint>

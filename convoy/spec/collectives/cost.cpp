@@ -9,38 +9,12 @@
 #include "convoy/spec/collectives/hierarchical.h"
 #include "convoy/spec/collectives/ordered.h"
 #include "convoy/spec/phases/all_reduce_phases.h"
+#include "convoy/spec/phases/sizes.h"
 
 namespace convoy::spec::cost {
 namespace {
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
-// The elements of consecutive positions, and sums of ranges of them.
-class Sizes {
- public:
-  Sizes() = default;
-  explicit Sizes(std::vector<std::int64_t> sizes) : sizes_(std::move(sizes)) {
-    for (const std::int64_t size : sizes_) sums_.push_back(sums_.back() + size);
-  }
-  static Sizes even(std::int64_t elements, int parts) {
-    std::vector<std::int64_t> sizes;
-    for (int i = 0; i < parts; ++i) sizes.push_back(shard_range(elements, parts, i, 1).size());
-    return Sizes(std::move(sizes));
-  }
-  int count() const { return static_cast<int>(sizes_.size()); }
-  std::int64_t all() const { return sums_.back(); }
-  std::int64_t operator[](int position) const { return sizes_[at(wrap(position, count()))]; }
-  std::int64_t sum(int begin, int end) const { return sums_[at(end)] - sums_[at(begin)]; }
-  // Of `positions` positions from `begin` on, round the end.
-  std::int64_t run(int begin, int positions) const {
-    const int end = begin + positions;
-    return end <= count() ? sum(begin, end) : sum(begin, count()) + sum(0, end - count());
-  }
-
- private:
-  std::vector<std::int64_t> sizes_;
-  std::vector<std::int64_t> sums_ = {0};
-};
 
 // How a team of W positions folds: positions 2i and 2i + 1 for i < extras, one position each for the others.
 struct Core {
@@ -184,13 +158,13 @@ int core_and_extras(int ranks, int times) {
   return at_least_one(times * core.rounds() + (core.extras > 0 ? 2 : 0));
 }
 
-int outer_rounds(std::size_t outer, std::int64_t n, int ranks, std::int64_t chunk) {
+int outer_rounds(std::size_t outer, std::int64_t n, int ranks) {
   switch (outer) {
     case 0: return 1;
     case 1: return at_least_one(2 * (ranks - 1));
     case 2: return core_and_extras(ranks, 2);
     case 3: return core_and_extras(ranks, 1);
-    default: return double_tree(n, ranks, chunk);
+    default: return double_tree(n, ranks, 0);
   }
 }
 
@@ -204,12 +178,13 @@ int inner_rounds(std::size_t inner, int ranks) {
 struct Hosts {
   std::vector<std::vector<int>> ranks;
   Sizes shards;
-  explicit Hosts(const CollectiveShape& shape, std::int64_t block) : ranks(ranks_by_host(shape.ranks, shape.hosts)) {
+  Hosts(const CollectiveShape& shape, std::int64_t elements, std::int64_t block)
+      : ranks(ranks_by_host(shape.ranks, shape.hosts)) {
     std::size_t least = ranks.front().size();
     for (const std::vector<int>& host : ranks) least = std::min(least, host.size());
     std::vector<std::int64_t> sizes;
     for (std::size_t s = 0; s < least; ++s) {
-      sizes.push_back(shard_range(shape.elements, static_cast<int>(least), static_cast<int>(s), block).size());
+      sizes.push_back(shard_range(elements, static_cast<int>(least), static_cast<int>(s), block).size());
     }
     shards = Sizes(std::move(sizes));
   }
@@ -220,6 +195,28 @@ struct Hosts {
     return Sizes(std::move(sizes));
   }
 };
+
+// What one segment of a hierarchical all-reduce adds.
+void add_segment(Sent& sent, const Hosts& hosts, std::size_t inner, std::size_t outer) {
+  for (const std::vector<int>& host : hosts.ranks) {
+    const Sizes parts = hosts.parts(host);
+    const int size = parts.count();
+    const Sent halved = folded_reduce_scatter(parts);
+    const Sent doubled = folded_all_gather(parts);
+    for (int l = 0; l < size && size > 1; ++l) {
+      std::int64_t& own = sent[at(host[at(l)])];
+      own += inner == 2 ? halved[at(l)] + doubled[at(l)] : parts.all() - parts[l];
+      if (inner == 0) own += (size - 1) * parts[l];
+      if (inner == 1) own += parts.all() - parts[l + 1];
+    }
+  }
+  for (int s = 0; s < hosts.shards.count(); ++s) {
+    const Sent between = kOuter[outer](hosts.shards[s], static_cast<int>(hosts.ranks.size()));
+    for (std::size_t h = 0; h < hosts.ranks.size() && hosts.ranks.size() > 1; ++h) {
+      sent[at(hosts.ranks[h][at(s)])] += between[h];
+    }
+  }
+}
 
 }  // namespace
 
@@ -257,7 +254,7 @@ Sent ordered_direct_all_reduce(const CollectiveShape& shape) {
 }
 
 Sent ordered_hierarchical_all_reduce(const CollectiveShape& shape) {
-  Hosts hosts(shape, kBlockElements);
+  const Hosts hosts(shape, shape.elements, kBlockElements);
   const int count = static_cast<int>(hosts.ranks.size());
   // The replicas of a host follow each other, so its first leaf says where it stands.
   std::vector<ReplicaRange> leaves(hosts.ranks.size());
@@ -272,53 +269,42 @@ Sent ordered_hierarchical_all_reduce(const CollectiveShape& shape) {
   std::stable_sort(by_leaves.begin(), by_leaves.end(),
                    [&](int a, int b) { return leaves[at(a)].begin < leaves[at(b)].begin; });
   Sent sent(at(shape.ranks), 0);
-  for (int place = 0; place < count; ++place) {
-    const std::size_t h = at(by_leaves[at(place)]);
-    const auto host_partials = static_cast<std::int64_t>(maximal_subtrees(shape.layout.leaves, leaves[h]).size());
-    for (int l = 0; l < static_cast<int>(hosts.ranks[h].size()); ++l) {
-      const int rank = hosts.ranks[h][at(l)];
-      const bool owner = l < hosts.shards.count();
-      const std::int64_t shard = owner ? hosts.shards[l] : 0;
-      const std::int64_t piece = owner ? shard_range(shard, count, place).size() : 0;
-      sent[at(rank)] = partials(shape, rank) * (shape.elements - shard) + host_partials * (shard - piece) +
-                       (count - 1) * piece + static_cast<std::int64_t>(hosts.ranks[h].size() - 1) * shard;
+  for (const ElementRange& segment :
+       ordered_segments(shape.elements, hosts.shards.count(), shape.options.chunk_elements)) {
+    const Sizes shards = Hosts(shape, segment.size(), kBlockElements).shards;
+    for (int place = 0; place < count; ++place) {
+      const std::size_t h = at(by_leaves[at(place)]);
+      const auto host_partials = static_cast<std::int64_t>(maximal_subtrees(shape.layout.leaves, leaves[h]).size());
+      for (int l = 0; l < static_cast<int>(hosts.ranks[h].size()); ++l) {
+        const int rank = hosts.ranks[h][at(l)];
+        const bool owner = l < shards.count();
+        const std::int64_t shard = owner ? shards[l] : 0;
+        const std::int64_t piece = owner ? shard_range(shard, count, place).size() : 0;
+        sent[at(rank)] += partials(shape, rank) * (segment.size() - shard) + host_partials * (shard - piece) +
+                          (count - 1) * piece + static_cast<std::int64_t>(hosts.ranks[h].size() - 1) * shard;
+      }
     }
   }
   return sent;
 }
 
 Sent hierarchical_all_reduce(const CollectiveShape& shape, std::size_t inner, std::size_t outer) {
-  const Hosts hosts(shape, 1);
   Sent sent(at(shape.ranks), 0);
-  for (const std::vector<int>& host : hosts.ranks) {
-    const Sizes parts = hosts.parts(host);
-    const int size = parts.count();
-    const Sent halved = folded_reduce_scatter(parts);
-    const Sent doubled = folded_all_gather(parts);
-    for (int l = 0; l < size && size > 1; ++l) {
-      std::int64_t& own = sent[at(host[at(l)])];
-      own += inner == 2 ? halved[at(l)] + doubled[at(l)] : parts.all() - parts[l];
-      if (inner == 0) own += (size - 1) * parts[l];
-      if (inner == 1) own += parts.all() - parts[l + 1];
-    }
-  }
-  for (int s = 0; s < hosts.shards.count(); ++s) {
-    const Sent between = kOuter[outer](hosts.shards[s], static_cast<int>(hosts.ranks.size()));
-    for (std::size_t h = 0; h < hosts.ranks.size() && hosts.ranks.size() > 1; ++h) {
-      sent[at(hosts.ranks[h][at(s)])] += between[h];
-    }
+  for (const ElementRange& segment : hierarchical_segments(shape.elements, shape.options.chunk_elements)) {
+    add_segment(sent, Hosts(shape, segment.size(), 1), inner, outer);
   }
   return sent;
 }
 
 int hierarchical_rounds(const CollectiveShape& shape, std::size_t inner, std::size_t outer) {
-  const Hosts hosts(shape, 1);
+  const std::vector<ElementRange> segments = hierarchical_segments(shape.elements, shape.options.chunk_elements);
+  const Hosts hosts(shape, segments.front().size(), 1);
   int inside = 0;
   for (const std::vector<int>& host : hosts.ranks) {
     if (host.size() > 1) inside = std::max(inside, inner_rounds(inner, static_cast<int>(host.size())));
   }
   const int count = static_cast<int>(hosts.ranks.size());
-  return 2 * inside + outer_rounds(outer, hosts.shards[0], count, shape.options.chunk_elements);
+  return static_cast<int>(segments.size()) - 1 + 2 * inside + outer_rounds(outer, hosts.shards[0], count);
 }
 
 Sent all_but_own_shard(const CollectiveShape& shape) {
@@ -494,6 +480,10 @@ int core_gather_rounds(const CollectiveShape& shape) {
   return at_least_one(2 * core.rounds() + (core.extras > 0 ? 1 : 0));
 }
 int packed_log_rounds(const CollectiveShape& shape) { return ceil_log2(shape.ranks) + 1; }
-int four_rounds(const CollectiveShape& shape) { return shape.ranks == 1 ? 1 : 4; }
+int ordered_hierarchical_rounds(const CollectiveShape& shape) {
+  const int shards = Hosts(shape, shape.elements, kBlockElements).shards.count();
+  const auto segments = ordered_segments(shape.elements, shards, shape.options.chunk_elements).size();
+  return static_cast<int>(segments) + (shape.ranks > 1 ? 3 : 0);
+}
 
 }  // namespace convoy::spec::cost

@@ -76,6 +76,6 @@ int scatter_ring_rounds(const CollectiveShape& shape);
 int chain_rounds(const CollectiveShape& shape);
 int core_gather_rounds(const CollectiveShape& shape);
 int packed_log_rounds(const CollectiveShape& shape);
-int four_rounds(const CollectiveShape& shape);
+int ordered_hierarchical_rounds(const CollectiveShape& shape);
 
 }  // namespace convoy::spec::cost

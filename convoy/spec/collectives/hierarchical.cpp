@@ -10,6 +10,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/text.h"
+#include "convoy/spec/collectives/ordered.h"
 #include "convoy/spec/phases/all_reduce_phases.h"
 
 namespace convoy::spec {
@@ -43,12 +44,12 @@ Team host_team(const std::vector<int>& ranks, const std::vector<ElementRange>& s
   return team;
 }
 
-int reduce_inside(ScheduleBuilder& builder, std::string_view inner, const Team& team) {
+int reduce_inside(ScheduleBuilder& builder, int round, std::string_view inner, const Team& team) {
   const View from = buffer_view(BufferKind::kInput);
   const View sums = buffer_view(BufferKind::kOutput);
-  if (inner == "direct") return direct_reduce_scatter(builder, 0, team, from, sums, false);
-  if (inner == "ring") return ring_reduce_scatter(builder, 0, team, from, sums, sums, false);
-  return folded_reduce_scatter(builder, 0, team, from, sums, sums, false);
+  if (inner == "direct") return direct_reduce_scatter(builder, round, team, from, sums, false);
+  if (inner == "ring") return ring_reduce_scatter(builder, round, team, from, sums, sums, false);
+  return folded_reduce_scatter(builder, round, team, from, sums, sums, false);
 }
 
 void gather_inside(ScheduleBuilder& builder, int round, std::string_view inner, const Team& team) {
@@ -59,6 +60,32 @@ void gather_inside(ScheduleBuilder& builder, int round, std::string_view inner, 
     ring_all_gather(builder, round, team, output, output);
   } else {
     folded_all_gather(builder, round, team, output, output);
+  }
+}
+
+// Inside, between and inside again, for one segment; its first round is `round`.
+void add_segment(ScheduleBuilder& builder, int round, const std::vector<std::vector<int>>& hosts,
+                 std::string_view inner, AllReducePhase outer, ElementRange segment) {
+  const std::vector<ElementRange> shards = even_team(std::vector<int>(smallest(hosts), 0), segment).parts;
+  int between = round;
+  std::vector<bool> alone(static_cast<std::size_t>(builder.ranks()), false);
+  for (const std::vector<int>& host : hosts) {
+    if (host.size() > 1) between = std::max(between, reduce_inside(builder, round, inner, host_team(host, shards)));
+    alone[static_cast<std::size_t>(host[0])] = host.size() == 1;
+  }
+  // A rank alone on its host has summed nothing yet.
+  const View from = [&alone](int rank, ElementRange range) {
+    const bool untouched = alone[static_cast<std::size_t>(rank)];
+    return Chunk{untouched ? BufferKind::kInput : BufferKind::kOutput, 0, range.begin, range.size()};
+  };
+  int after = between;
+  for (std::size_t s = 0; s < shards.size(); ++s) {
+    std::vector<int> owners;
+    for (const std::vector<int>& host : hosts) owners.push_back(host[s]);
+    after = std::max(after, outer(builder, between, owners, shards[s], from, buffer_view(BufferKind::kOutput), 0));
+  }
+  for (const std::vector<int>& host : hosts) {
+    if (host.size() > 1) gather_inside(builder, after, inner, host_team(host, shards));
   }
 }
 
@@ -95,12 +122,13 @@ std::vector<OrderedHost> hosts_of(const OrderedLayout& layout, const HostOfRank&
 }
 
 // Sums one shard's partials to host partials at its owner. Returns where each host partial lies, as the chunk of the
-// whole shard: in the owner's work memory, or in its input where nothing had to be added.
-std::vector<Chunk> sum_in_host(ScheduleBuilder& builder, const OrderedLayout& layout, const OrderedHost& host,
-                               std::size_t owner_index, ElementRange shard) {
+// whole shard: in the owner's work memory, of which `work` elements are taken, or in its input where nothing had to be
+// added.
+std::vector<Chunk> sum_in_host(ScheduleBuilder& builder, int round, const OrderedLayout& layout,
+                               const OrderedHost& host, std::size_t owner_index, ElementRange shard,
+                               std::int64_t& work) {
   const int owner = host.ranks[owner_index];
   std::vector<Chunk> partials;
-  std::int64_t work = 0;
   for (const ReplicaRange& tree : host.subtrees) {
     std::vector<Chunk> summands;
     std::vector<ReplicaRange> parts;
@@ -109,7 +137,7 @@ std::vector<Chunk> sum_in_host(ScheduleBuilder& builder, const OrderedLayout& la
       for (std::size_t k = 0; k < own.size(); ++k) {
         if (own[k].begin < tree.begin || own[k].end > tree.end) continue;
         const Chunk sent{BufferKind::kInput, static_cast<int>(k), shard.begin, shard.size()};
-        summands.push_back(rank == owner ? sent : builder.take(0, rank, sent, owner));
+        summands.push_back(rank == owner ? sent : builder.take(round, rank, sent, owner));
         parts.push_back({own[k].begin - tree.begin, own[k].end - tree.begin});
       }
     }
@@ -121,9 +149,23 @@ std::vector<Chunk> sum_in_host(ScheduleBuilder& builder, const OrderedLayout& la
     work += shard.size();
     builder.need_work(owner, work);
     const std::vector<int> program = tree_program(tree.size(), parts);
-    builder.reduce(0, owner, partials.back(), std::move(summands), program, false);
+    builder.reduce(round, owner, partials.back(), std::move(summands), program, false);
   }
   return partials;
+}
+
+// Each host's owner of a shard gives it to the others of its host.
+void spread_inside(ScheduleBuilder& builder, int round, const std::vector<OrderedHost>& hosts, std::size_t owner_index,
+                   ElementRange shard) {
+  const View output = buffer_view(BufferKind::kOutput);
+  for (const OrderedHost& host : hosts) {
+    const int owner = host.ranks[owner_index];
+    const int size = static_cast<int>(host.ranks.size());
+    for (int step = 1; step < size; ++step) {
+      const int to = host.ranks[static_cast<std::size_t>(wrap(static_cast<int>(owner_index) + step, size))];
+      builder.transfer(round, owner, output(owner, shard), to, output(to, shard));
+    }
+  }
 }
 
 // Part of a chunk that holds `whole`.
@@ -132,7 +174,7 @@ Chunk part_of(const Chunk& chunk, ElementRange whole, ElementRange part) {
 }
 
 // The owners of a shard sum a piece of it each, and spread it. `partials` are by host.
-void exchange_between(ScheduleBuilder& builder, const std::vector<int>& owners, ElementRange shard,
+void exchange_between(ScheduleBuilder& builder, int round, const std::vector<int>& owners, ElementRange shard,
                       const std::vector<std::vector<Chunk>>& partials, const std::vector<int>& program) {
   const int hosts = static_cast<int>(owners.size());
   const View output = buffer_view(BufferKind::kOutput);
@@ -147,13 +189,13 @@ void exchange_between(ScheduleBuilder& builder, const std::vector<int>& owners, 
       const int sender = owners[static_cast<std::size_t>(from)];
       for (const Chunk& partial : partials[static_cast<std::size_t>(from)]) {
         const Chunk sent = part_of(partial, shard, piece(host));
-        summands.push_back(from == host ? sent : builder.take(1, sender, sent, owner));
+        summands.push_back(from == host ? sent : builder.take(round, sender, sent, owner));
       }
     }
-    builder.reduce(1, owner, output(owner, piece(host)), std::move(summands), program, true);
+    builder.reduce(round, owner, output(owner, piece(host)), std::move(summands), program, true);
     for (int step = 1; step < hosts; ++step) {
       const int taker = owners[static_cast<std::size_t>(wrap(host + step, hosts))];
-      builder.transfer(2, owner, output(owner, piece(host)), taker, output(taker, piece(host)));
+      builder.transfer(round + 1, owner, output(owner, piece(host)), taker, output(taker, piece(host)));
     }
   }
 }
@@ -164,6 +206,15 @@ std::span<const std::string_view> inner_algorithms() { return kInner; }
 
 std::span<const std::string_view> outer_algorithms() { return kOuter; }
 
+std::vector<ElementRange> hierarchical_segments(std::int64_t elements, std::int64_t chunk_elements) {
+  if (chunk_elements <= 0) return {{0, elements}};
+  std::vector<ElementRange> segments;
+  for (std::int64_t begin = 0; begin < elements || begin == 0; begin += chunk_elements) {
+    segments.push_back({begin, std::min(elements, begin + chunk_elements)});
+  }
+  return segments;
+}
+
 Schedule hierarchical_all_reduce(int ranks, std::int64_t elements, const HostOfRank& host_of_rank,
                                  const HierarchicalOptions& options) {
   index_of(options.inner, kInner, "inner");
@@ -172,33 +223,16 @@ Schedule hierarchical_all_reduce(int ranks, std::int64_t elements, const HostOfR
                           elements);
   builder.sizes().contributions = ranks;
   const std::vector<std::vector<int>> hosts = ranks_by_host(ranks, host_of_rank);
-  const std::vector<ElementRange> shards = even_team(std::vector<int>(smallest(hosts), 0), {0, elements}).parts;
-  int begin = 0;
-  std::vector<bool> alone(static_cast<std::size_t>(ranks), false);
-  for (const std::vector<int>& host : hosts) {
-    if (host.size() > 1) begin = std::max(begin, reduce_inside(builder, options.inner, host_team(host, shards)));
-    alone[static_cast<std::size_t>(host[0])] = host.size() == 1;
-  }
-  // A rank alone on its host has summed nothing yet.
-  const View from = [&alone](int rank, ElementRange range) {
-    const bool untouched = alone[static_cast<std::size_t>(rank)];
-    return Chunk{untouched ? BufferKind::kInput : BufferKind::kOutput, 0, range.begin, range.size()};
-  };
-  int round = begin;
-  for (std::size_t s = 0; s < shards.size(); ++s) {
-    std::vector<int> owners;
-    for (const std::vector<int>& host : hosts) owners.push_back(host[s]);
-    round = std::max(round, outer(builder, begin, owners, shards[s], from, buffer_view(BufferKind::kOutput),
-                                  options.chunk_elements));
-  }
-  for (const std::vector<int>& host : hosts) {
-    if (host.size() > 1) gather_inside(builder, round, options.inner, host_team(host, shards));
+  int round = 0;
+  for (const ElementRange& segment : hierarchical_segments(elements, options.chunk_elements)) {
+    add_segment(builder, round, hosts, options.inner, outer, segment);
+    ++round;
   }
   return builder.finish();
 }
 
 Schedule ordered_hierarchical_all_reduce(const OrderedLayout& layout, const HostOfRank& host_of_rank,
-                                         std::int64_t elements) {
+                                         std::int64_t elements, std::int64_t chunk_elements) {
   const int ranks = static_cast<int>(layout.owners.size());
   ScheduleBuilder builder("all_reduce", "ordered_hierarchical", ranks, elements);
   builder.sizes().contributions = layout.leaves;
@@ -215,23 +249,23 @@ Schedule ordered_hierarchical_all_reduce(const OrderedLayout& layout, const Host
     shards = std::min(shards, host.ranks.size());
   }
   const std::vector<int> program = tree_program(layout.leaves, subtrees);
-  const View output = buffer_view(BufferKind::kOutput);
-  for (std::size_t s = 0; s < shards; ++s) {
-    const ElementRange shard = shard_range(elements, static_cast<int>(shards), static_cast<int>(s));
-    std::vector<int> owners;
-    std::vector<std::vector<Chunk>> partials;
-    for (const OrderedHost& host : hosts) {
-      owners.push_back(host.ranks[s]);
-      partials.push_back(sum_in_host(builder, layout, host, s, shard));
-    }
-    exchange_between(builder, owners, shard, partials, program);
-    for (const OrderedHost& host : hosts) {
-      const int size = static_cast<int>(host.ranks.size());
-      for (int step = 1; step < size; ++step) {
-        const int to = host.ranks[static_cast<std::size_t>(wrap(static_cast<int>(s) + step, size))];
-        builder.transfer(3, host.ranks[s], output(host.ranks[s], shard), to, output(to, shard));
+  std::vector<std::int64_t> work(layout.owners.size(), 0);
+  int round = 0;
+  for (const ElementRange& segment : ordered_segments(elements, static_cast<int>(shards), chunk_elements)) {
+    for (std::size_t s = 0; s < shards; ++s) {
+      const ElementRange within = shard_range(segment.size(), static_cast<int>(shards), static_cast<int>(s));
+      const ElementRange shard{segment.begin + within.begin, segment.begin + within.end};
+      std::vector<int> owners;
+      std::vector<std::vector<Chunk>> partials;
+      for (const OrderedHost& host : hosts) {
+        owners.push_back(host.ranks[s]);
+        std::int64_t& taken = work[static_cast<std::size_t>(host.ranks[s])];
+        partials.push_back(sum_in_host(builder, round, layout, host, s, shard, taken));
       }
+      exchange_between(builder, round + 1, owners, shard, partials, program);
+      spread_inside(builder, round + 3, hosts, s, shard);
     }
+    ++round;
   }
   return builder.finish();
 }

@@ -79,7 +79,7 @@ Algorithm hierarchical(std::size_t inner, std::size_t outer) {
   Algorithm row;
   row.collective = "all_reduce";
   row.name = fmt::format("hierarchical:{}+{}", inner_name, outer_name);
-  row.pipelined = outer_name == "double_binary_tree";
+  row.pipelined = true;
   row.build = [inner_name, outer_name](const Shape& s) {
     const HierarchicalOptions options{inner_name, outer_name, s.options.chunk_elements};
     return hierarchical_all_reduce(s.ranks, s.elements, s.hosts, options);
@@ -99,12 +99,14 @@ void add_all_reduce(std::vector<Algorithm>& rows) {
       name, "ordered_direct", {.ordered = true},
       [](const Shape& s) { return ordered_direct_all_reduce(s.layout, s.elements); }, cost::ordered_direct_all_reduce,
       cost::one_round));
-  rows.push_back(
-      with_need(row(
-                    name, "ordered_hierarchical", {.ordered = true},
-                    [](const Shape& s) { return ordered_hierarchical_all_reduce(s.layout, s.hosts, s.elements); },
-                    cost::ordered_hierarchical_all_reduce, cost::four_rounds),
-                "the replicas of each host to follow each other", hosts_have_neighbouring_replicas));
+  rows.push_back(with_need(row(
+                               name, "ordered_hierarchical", {.ordered = true, .pipelined = true},
+                               [](const Shape& s) {
+                                 return ordered_hierarchical_all_reduce(s.layout, s.hosts, s.elements,
+                                                                        s.options.chunk_elements);
+                               },
+                               cost::ordered_hierarchical_all_reduce, cost::ordered_hierarchical_rounds),
+                           "the replicas of each host to follow each other", hosts_have_neighbouring_replicas));
   rows.push_back(row(
       name, "ring", {.takes_order = true},
       [](const Shape& s) { return ring_all_reduce(s.ranks, s.elements, s.options); }, cost::ring_all_reduce,

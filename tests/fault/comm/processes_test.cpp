@@ -15,11 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "convoy/comm/gloo/gloo_transport.h"
 #include "convoy/comm/group.h"
-#include "convoy/comm/rendezvous/store_client.h"
-#include "convoy/comm/rendezvous/store_server.h"
-#include "convoy/comm/shared_memory/shared_memory_transport.h"
+#include "tests/support/rank_processes.h"
 #include "tests/support/ranks.h"
 
 namespace convoy::comm {
@@ -27,124 +24,29 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::RankContext;
+using testing::RankEnding;
+using testing::RankProcesses;
+using testing::RankProcessOptions;
 
-// Returns this rank's end of a group over the named transport.
-std::unique_ptr<Transport> make_transport(const std::string& name, Store& store, int rank, int ranks,
-                                          SharedArena* arena) {
-  if (name == "gloo") {
-    GlooOptions gloo;
-    gloo.limit = seconds(20);
-    return make_gloo_transport(store, rank, ranks, gloo);
-  }
-  SharedMemoryOptions shared;
-  shared.arena = arena;
-  shared.limit = seconds(20);
-  return make_shared_memory_transport(store, rank, ranks, shared);
+// Ranks as processes over the named transport.
+RankProcessOptions options_of(const std::string& transport, int ranks, Duration timeout) {
+  RankProcessOptions options;
+  options.transport = transport;
+  options.ranks = ranks;
+  options.timeout = timeout;
+  return options;
+}
+RankProcesses start(const std::string& transport, int ranks, Duration timeout, const RankProcesses::Body& body) {
+  return RankProcesses(options_of(transport, ranks, timeout), body);
 }
 
-// What a rank's process tells the test: how it ended, and after how long.
-struct Ending {
-  int code = -1;
-  double seconds = 0.0;
-  char message[400] = {};
-};
-
-// Ranks as processes. They are forked before this process has any thread, and meet in a store that is served
-// afterwards.
-class RankProcesses {
- public:
-  using Body = std::function<void(Group& group, int rank, SharedArena& arena)>;
-
-  RankProcesses(const std::string& transport, int ranks, Duration timeout, const Body& body) {
-    std::vector<int> gates;
-    for (int rank = 0; rank < ranks; ++rank) {
-      int result[2];
-      int gate[2];
-      if (::pipe(result) != 0 || ::pipe(gate) != 0) throw Error(ErrorCode::kIo, "no pipe");
-      const pid_t pid = ::fork();
-      if (pid == 0) {
-        ::close(result[0]);
-        ::close(gate[1]);
-        run_child(transport, rank, ranks, timeout, body, gate[0], result[1]);
-      }
-      ::close(result[1]);
-      ::close(gate[0]);
-      pids_.push_back(pid);
-      results_.push_back(result[0]);
-      gates.push_back(gate[1]);
-    }
-    server_ = std::make_unique<StoreServer>();
-    const std::string invitation = server_->address() + " " + server_->token() + "\n";
-    for (const int gate : gates) {
-      EXPECT_EQ(::write(gate, invitation.data(), invitation.size()), static_cast<ssize_t>(invitation.size()));
-      ::close(gate);
-    }
-  }
-  ~RankProcesses() {
-    for (const pid_t pid : pids_) {
-      if (pid > 0) ::kill(pid, SIGKILL);
-    }
-    for (const pid_t pid : pids_) {
-      if (pid > 0) ::waitpid(pid, nullptr, 0);
-    }
-    for (const int result : results_) ::close(result);
-  }
-  RankProcesses(const RankProcesses&) = delete;
-  RankProcesses& operator=(const RankProcesses&) = delete;
-
-  void signal(int rank, int number) { ::kill(pids_[static_cast<std::size_t>(rank)], number); }
-  Store& store() { return server_->store(); }
-  // Waits for a rank's end and returns what it said.
-  Ending ending(int rank) {
-    Ending ending;
-    const auto r = static_cast<std::size_t>(rank);
-    const ssize_t got = ::read(results_[r], &ending, sizeof(ending));
-    if (got != static_cast<ssize_t>(sizeof(ending))) ending.code = -2;
-    ::waitpid(pids_[r], nullptr, 0);
-    pids_[r] = 0;
-    return ending;
-  }
-
- private:
-  [[noreturn]] static void run_child(const std::string& transport, int rank, int ranks, Duration timeout,
-                                     const Body& body, int gate, int result) {
-    ::alarm(60);
-    Ending ending;
-    const TimePoint begin = system_clock().now();
-    try {
-      char text[300] = {};
-      if (::read(gate, text, sizeof(text) - 1) <= 0) ::_exit(1);
-      std::string line(text);
-      const std::string address = line.substr(0, line.find(' '));
-      const std::string token = line.substr(line.find(' ') + 1, 32);
-      StoreClient store(address, token, seconds(10));
-      SharedArena arena(std::size_t{64} << 20);
-      GroupOptions options;
-      options.timeout = timeout;
-      const auto group = make_group(make_transport(transport, store, rank, ranks, &arena), options);
-      store.add("started", 1);
-      body(*group, rank, arena);
-      ending.code = 100;
-    } catch (const Error& error) {
-      ending.code = static_cast<int>(error.code());
-      std::strncpy(ending.message, error.message().c_str(), sizeof(ending.message) - 1);
-    }
-    ending.seconds = to_seconds(system_clock().now() - begin);
-    const ssize_t wrote = ::write(result, &ending, sizeof(ending));
-    ::_exit(wrote == static_cast<ssize_t>(sizeof(ending)) ? 0 : 1);
-  }
-
-  std::vector<pid_t> pids_;
-  std::vector<int> results_;
-  std::unique_ptr<StoreServer> server_;
-};
-
 // Reduces again and again, in memory that peers read in place.
-void reduce_for_ever(Group& group, int rank, SharedArena& arena) {
-  const std::span<float> values(static_cast<float*>(arena.allocate(800000)), 200000);
-  std::fill(values.begin(), values.end(), static_cast<float>(rank));
+void reduce_for_ever(const RankContext& context) {
+  const std::span<float> values(static_cast<float*>(context.arena.allocate(800000)), 200000);
+  std::fill(values.begin(), values.end(), static_cast<float>(context.rank));
   const Buffer buffer(values);
-  while (true) all_reduce_async(group, buffer, buffer, DType::kFloat32, ReduceOp::kMax).wait();
+  while (true) all_reduce_async(context.group, buffer, buffer, DType::kFloat32, ReduceOp::kMax).wait();
 }
 
 std::vector<std::string> shared_memory_files() {
@@ -190,12 +92,12 @@ TEST_P(Processes, KilledRankEndsTheSurvivorsInTimeAndIsNamed) {
   const auto before = shared_memory_files();
   const std::size_t descriptors = open_descriptors();
   {
-    RankProcesses ranks(GetParam(), 3, seconds(2), reduce_for_ever);
+    RankProcesses ranks = start(GetParam(), 3, seconds(2), reduce_for_ever);
     wait_for_start(ranks.store(), 3);
     const TimePoint killed = system_clock().now();
     ranks.signal(1, SIGKILL);
     for (const int rank : {0, 2}) {
-      const Ending ending = ranks.ending(rank);
+      const RankEnding ending = ranks.ending(rank);
       EXPECT_TRUE(ending.code == static_cast<int>(ErrorCode::kPeerLost) ||
                   ending.code == static_cast<int>(ErrorCode::kAborted))
           << ending.code << " " << ending.message;
@@ -212,12 +114,12 @@ TEST_P(Processes, KilledRankEndsTheSurvivorsInTimeAndIsNamed) {
 }
 
 TEST_P(Processes, StoppedRankIsNamedWhenTheDeadlineIsOver) {
-  RankProcesses ranks(GetParam(), 3, seconds(2), reduce_for_ever);
+  RankProcesses ranks = start(GetParam(), 3, seconds(2), reduce_for_ever);
   wait_for_start(ranks.store(), 3);
   const TimePoint stopped = system_clock().now();
   ranks.signal(2, SIGSTOP);
   for (const int rank : {0, 1}) {
-    const Ending ending = ranks.ending(rank);
+    const RankEnding ending = ranks.ending(rank);
     const std::string message = ending.message;
     EXPECT_TRUE(ending.code == static_cast<int>(ErrorCode::kTimeout) ||
                 ending.code == static_cast<int>(ErrorCode::kAborted))
@@ -232,15 +134,16 @@ TEST_P(Processes, StoppedRankIsNamedWhenTheDeadlineIsOver) {
 }
 
 TEST_P(Processes, RankThatExitsIsNamedByAllOthers) {
-  RankProcesses ranks(GetParam(), 4, seconds(20), [](Group& group, int rank, SharedArena&) {
+  RankProcesses ranks = start(GetParam(), 4, seconds(20), [](const RankContext& context) {
+    Group& group = context.group;
     for (int round = 0; round < 5; ++round) barrier(group);
-    if (rank == 2) return;
+    if (context.rank == 2) return;
     for (int round = 0; round < 5; ++round) barrier(group);
   });
   const TimePoint begin = system_clock().now();
   EXPECT_EQ(ranks.ending(2).code, 100);
   for (const int rank : {0, 1, 3}) {
-    const Ending ending = ranks.ending(rank);
+    const RankEnding ending = ranks.ending(rank);
     EXPECT_NE(std::string(ending.message).find("rank 2 was lost"), std::string::npos) << ending.message;
   }
   EXPECT_LT(system_clock().now() - begin, seconds(10));
@@ -254,45 +157,49 @@ double processor_seconds() {
 }
 
 TEST_P(Processes, WhoWaitsLeavesTheProcessorToOthers) {
-  RankProcesses ranks(GetParam(), 2, seconds(20), [](Group& group, int rank, SharedArena&) {
+  RankProcesses ranks = start(GetParam(), 2, seconds(20), [](const RankContext& context) {
+    Group& group = context.group;
     barrier(group);
-    if (rank == 1) std::this_thread::sleep_for(seconds(2));
+    if (context.rank == 1) std::this_thread::sleep_for(seconds(2));
     const double before = processor_seconds();
     barrier(group);
-    if (rank == 0) CONVOY_CHECK(processor_seconds() - before < 1.0, "a wait of 2 s takes no second of processor time");
+    if (context.rank == 0)
+      CONVOY_CHECK(processor_seconds() - before < 1.0, "a wait of 2 s takes no second of processor time");
   });
   for (int rank = 0; rank < 2; ++rank) {
-    const Ending ending = ranks.ending(rank);
+    const RankEnding ending = ranks.ending(rank);
     EXPECT_EQ(ending.code, 100) << ending.message;
   }
 }
 
 TEST_P(Processes, ReduceThroughEachOthersMemory) {
-  RankProcesses ranks(GetParam(), 3, seconds(20), [](Group& group, int rank, SharedArena& arena) {
+  RankProcesses ranks = start(GetParam(), 3, seconds(20), [](const RankContext& context) {
+    Group& group = context.group;
     // One payload is read in place, the other one is copied.
-    auto* const shared = static_cast<double*>(arena.allocate(80000));
-    std::vector<double> plain(100001, 1.0 + rank);
+    auto* const shared = static_cast<double*>(context.arena.allocate(80000));
+    std::vector<double> plain(100001, 1.0 + context.rank);
     for (int round = 0; round < 5; ++round) {
-      std::fill_n(shared, 10000, rank + round);
+      std::fill_n(shared, 10000, context.rank + round);
       const Buffer one{std::span<double>(shared, 10000)};
       all_reduce_async(group, one, one, DType::kFloat64).wait();
       for (int i = 0; i < 10000; ++i) CONVOY_CHECK(shared[i] == 3.0 + 3.0 * round, "the sum is right");
-      std::fill(plain.begin(), plain.end(), 1.0 + rank);
+      std::fill(plain.begin(), plain.end(), 1.0 + context.rank);
       const Buffer two{std::span<double>(plain)};
       all_reduce_async(group, two, two, DType::kFloat64, ReduceOp::kMean).wait();
       for (const double value : plain) CONVOY_CHECK(value == 2.0, "the mean is right");
     }
   });
   for (int rank = 0; rank < 3; ++rank) {
-    const Ending ending = ranks.ending(rank);
+    const RankEnding ending = ranks.ending(rank);
     EXPECT_EQ(ending.code, 100) << ending.message;
   }
 }
 
 TEST_P(Processes, GroupsThatComeAndGoLeaveNothingBehind) {
   MemoryStore store;
+  const RankProcessOptions options = options_of(GetParam(), 2, seconds(20));
   const auto cycle = [&](int rank) {
-    const auto group = make_group(make_transport(GetParam(), store, rank, 2, nullptr), GroupOptions());
+    const auto group = make_group(testing::transport_of(options, store, rank, nullptr), GroupOptions());
     EXPECT_EQ(all_reduce_number(*group, 1.0 + rank, ReduceOp::kSum), 3.0);
   };
   testing::run_ranks(2, [&](int rank) {

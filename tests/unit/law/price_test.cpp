@@ -141,6 +141,22 @@ TEST(Price, ABadlyLaidRingCrossesMoreOften) {
   EXPECT_GT(well / hierarchical, 1.3);
 }
 
+TEST(Price, SegmentsMoveInsideHostsWhileOthersMoveBetweenThem) {
+  Machine machine;
+  machine.host_of_rank = {0, 0, 1, 1};
+  machine.between = {0, 8e-9};
+  machine.inside = {0, 2e-9};
+  for (const auto* name : {"hierarchical:direct+ring", "ordered_hierarchical"}) {
+    spec::CollectiveShape asked = shape(4, 16 << 20);
+    asked.hosts = machine.host_of_rank;
+    // Half of all elements inside, all between over one interface, half of all inside.
+    expect_near(seconds("all_reduce", name, asked, machine), (16 << 20) * (2e-9 + 8e-9));
+    // Of 16 segments only the first is waited for before, and only the last one after.
+    asked.options.chunk_elements = 1 << 20;
+    expect_near(seconds("all_reduce", name, asked, machine), (1 << 20) * 2e-9 + (16 << 20) * 8e-9);
+  }
+}
+
 TEST(Price, CountsBytesAsTheValidatorDoes) {
   for (const spec::Algorithm& algorithm : spec::algorithms()) {
     const spec::Schedule schedule = spec::build(algorithm.collective, algorithm.name, shape(5, 60));

@@ -17,6 +17,7 @@
 #include "convoy/spec/phases/all_reduce_phases.h"
 #include "convoy/spec/schedule/describe.h"
 #include "convoy/spec/schedule/validate.h"
+#include "convoy/spec/topology.h"
 
 namespace convoy::spec {
 namespace {
@@ -212,6 +213,24 @@ TEST(Hierarchical, CrossesBetweenHostsAsRarelyAsARingOfHosts) {
   EXPECT_EQ(well[0], n * 3 / 2);
   shape.hosts = {0, 0, 1, 1};
   EXPECT_THAT(round_robin_order(4, shape.hosts), testing::ElementsAre(0, 2, 1, 3));
+}
+
+TEST(Topology, NumbersHostsInTheOrderOfTheirFirstRanks) {
+  EXPECT_EQ(number_hosts({"b", "a", "b", "", "a"}), (HostOfRank{0, 1, 0, 2, 1}));
+  EXPECT_EQ(number_hosts({}), HostOfRank{});
+}
+
+TEST(Topology, TakesTheHostsOfARecipeForItsRanksOnly) {
+  EXPECT_EQ(hosts_of_recipe({"x", "x", "y"}, 3), (HostOfRank{0, 0, 1}));
+  EXPECT_EQ(hosts_of_recipe({}, 3), HostOfRank{});
+  EXPECT_EQ(hosts_of_recipe({"x", "y"}, 1), HostOfRank{}) << "one rank needs no hosts";
+  try {
+    hosts_of_recipe({"x", "y"}, 3);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(error.message(), "comm.hosts names a host for each of 2 ranks, and there are 3 ranks");
+  }
 }
 
 TEST(Hierarchical, OrderedSumsAreThoseOfTheCanonicalTreeOnAnyHosts) {
