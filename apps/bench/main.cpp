@@ -62,6 +62,8 @@ comm::GroupOptions group_options(const Request& request) {
   comm::GroupOptions options;
   options.name = "bench";
   options.timeout = request.timeout;
+  options.selection.hosts = request.hosts;
+  options.selection.machine = request.machine;
   return options;
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "convoy/comm/engine/selection.h"
+
 namespace convoy::cli {
 namespace {
 
@@ -14,7 +16,7 @@ void add_common(CLI::App* action, BenchRequest& bench) {
   action->add_option("-n,--ranks", bench.ranks, "How many ranks")->capture_default_str();
   action->add_option("--transport", bench.transport, "shared_memory (unless given), gloo, openmpi or in_process");
   action->add_option("--dtype", bench.dtype, "The element type")
-      ->check(CLI::IsMember({"float32", "float64", "int32", "int64", "uint8"}))
+      ->check(CLI::IsMember({"float32", "float64", "int32", "int64", "uint8", "bfloat16", "float16"}))
       ->capture_default_str();
   action->add_option("--buffers", bench.buffers, "Where buffers lie: where peers reach them, or in ordinary memory")
       ->check(CLI::IsMember({"shared", "private"}))
@@ -32,6 +34,19 @@ void add_common(CLI::App* action, BenchRequest& bench) {
   action->add_flag("--plot", bench.plot, "Shows bandwidth by size as a picture, too");
   action->add_flag("--json", bench.json, "Prints the result as one JSON object");
   action->callback([&bench, action] { bench.action = action->get_name(); });
+}
+
+std::string check_table(const BenchRequest& bench) {
+  if (bench.explain) return "--table and --explain exclude each other";
+  if (bench.with_peers) return "--table measures nothing: leave out --peers";
+  if (!bench.algorithms.empty()) return "--table shows what is chosen: leave out --algorithm";
+  if (!(bench.sizes.empty() && bench.min.empty() && bench.max.empty())) {
+    return "--table has sizes of its own: leave out --sizes, --min and --max";
+  }
+  if (bench.ranks > comm::kMostPricedRanks) {
+    return fmt::format("-n {}: with more than {} ranks nothing is priced", bench.ranks, comm::kMostPricedRanks);
+  }
+  return "";
 }
 
 }  // namespace
@@ -67,6 +82,8 @@ CLI::App* add_bench(CLI::App& app, BenchRequest& bench) {
       ->expected(0, 1);
   collective->add_flag("--explain", bench.explain,
                        "Shows the schedule of --algorithm and --bytes; nothing is measured");
+  collective->add_flag("--table", bench.table,
+                       "Shows which algorithms a group chooses by the calibration; nothing is measured");
   collective->callback([&bench, collective] {
     bench.action = collective->get_name();
     bench.with_peers = collective->count("--peers") > 0;
@@ -95,6 +112,7 @@ std::string check_bench(const BenchRequest& bench) {
   if (bench.recipe.empty() && !bench.overrides.empty()) return "--set replaces keys of --recipe";
   if (bench.explain && bench.algorithms.size() != 1) return "--explain shows one schedule: name it with --algorithm";
   if (bench.explain && bench.with_peers) return "--explain measures nothing: leave out --peers";
+  if (bench.table) return check_table(bench);
   return "";
 }
 

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "apps/cli/command_line.h"
+#include "apps/cli/interrupted.h"
 #include "convoy/base/error.h"
 
 namespace {
@@ -40,6 +41,9 @@ int main(int argc, char** argv) {
     const int status = std::visit(Dispatch{}, std::get<convoy::cli::Request>(parsed));
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
     throw convoy::Error(convoy::ErrorCode::kIo, "the result could not be written to standard output");
+  } catch (const convoy::cli::Interrupted& interrupted) {
+    fmt::print(stderr, "convoy: {}\n", interrupted.what());
+    return interrupted.status();
   } catch (const convoy::Error& error) {
     fmt::print(stderr, "convoy: {}\n", error.what());
     return convoy::exit_status(error.code());

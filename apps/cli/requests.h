@@ -133,8 +133,8 @@ struct BenchRequest {
   bool with_peers = false;
   /// collective: which; "" for those that are there.
   std::string peers;
-  /// collective: whether the schedule is shown in place of a measurement.
-  bool explain = false;
+  /// collective: whether the schedule, or what a group chooses by bytes, is shown in place of a measurement.
+  bool explain = false, table = false;
   /// Whether buffers rotate through more memory than the cache holds.
   bool cold = false;
   /// Measurements of each size; 0 for as many as fit it.

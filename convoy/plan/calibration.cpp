@@ -166,6 +166,13 @@ std::optional<Calibration> read_calibration(Files& files, const std::string& pat
   }
 }
 
+std::optional<Calibration> read_own_calibration(Files& files, const std::string& path) {
+  auto known = path.empty() ? std::nullopt : read_calibration(files, path);
+  const Calibration own = this_machine();
+  if (known && (known->host != own.host || known->cpu != own.cpu || known->cores != own.cores)) known.reset();
+  return known;
+}
+
 void write_calibration(Files& files, const std::string& path, const Calibration& calibration) {
   Json json = {{"format", kFormat},
                {"version", kVersion},
@@ -192,6 +199,26 @@ std::optional<law::Machine> machine_of(const Calibration& calibration, std::stri
   machine.between = between != nullptr ? between->fit.cost : inside->fit.cost;
   machine.gamma_s = calibration.gamma_s;
   machine.kappa_s = calibration.kappa_s;
+  return machine;
+}
+
+std::optional<law::Machine> machine_of(const std::optional<Calibration>& calibration, const spec::CommRecipe& comm,
+                                       int ranks) {
+  const auto measured = calibration ? machine_of(*calibration, comm.transport, ranks) : std::nullopt;
+  const bool written = comm.inside_latency_us > 0 && comm.inside_gbytes_per_s > 0 && comm.between_latency_us > 0 &&
+                       comm.between_gbytes_per_s > 0;
+  if (!measured && !written) return std::nullopt;
+  law::Machine machine = measured.value_or(law::Machine());
+  const auto write = [](law::LinkCost& link, double latency_us, double gbytes_per_s) {
+    if (latency_us > 0) link.alpha_s = latency_us * 1e-6;
+    if (gbytes_per_s > 0) link.beta_s = 1e-9 / gbytes_per_s;
+  };
+  write(machine.inside, comm.inside_latency_us, comm.inside_gbytes_per_s);
+  write(machine.between, comm.between_latency_us, comm.between_gbytes_per_s);
+  if (calibration && !measured) {
+    machine.gamma_s = calibration->gamma_s;
+    machine.kappa_s = calibration->kappa_s;
+  }
   return machine;
 }
 

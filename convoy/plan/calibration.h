@@ -11,6 +11,7 @@
 #include "convoy/base/files.h"
 #include "convoy/law/price.h"
 #include "convoy/plan/link_fit.h"
+#include "convoy/spec/recipe.h"
 
 namespace convoy::plan {
 
@@ -78,11 +79,20 @@ Calibration this_machine();
 /// Errors:     kCorrupt naming the file when it is no calibration
 std::optional<Calibration> read_calibration(Files& files, const std::string& path);
 
+/// Returns what the file says if it was measured on this machine; nothing when there is none or it is another one's.
+/// Errors:     as read_calibration
+std::optional<Calibration> read_own_calibration(Files& files, const std::string& path);
+
 /// Writes the file, making its folder.
 void write_calibration(Files& files, const std::string& path, const Calibration& calibration);
 
 /// Returns the machine that prices are for: links of `transport` inside a host, and of gloo between hosts where that was
 /// measured (else the same). Nothing when the transport was not measured.
 std::optional<law::Machine> machine_of(const Calibration& calibration, std::string_view transport, int ranks);
+
+/// Returns the machine that a recipe's run chooses algorithms by: the calibration, where there is one, with the links that
+/// the recipe writes. Nothing when a link is neither measured nor written.
+std::optional<law::Machine> machine_of(const std::optional<Calibration>& calibration, const spec::CommRecipe& comm,
+                                       int ranks);
 
 }  // namespace convoy::plan

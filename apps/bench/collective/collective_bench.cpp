@@ -138,7 +138,9 @@ class Round {
 };
 
 bool has_limit(const Request& request) {
-  return request.op == "all_reduce" && request.shared_buffers && request.dtype != DType::kUInt8;
+  const bool adds =
+      request.dtype != DType::kUInt8 && request.dtype != DType::kBFloat16 && request.dtype != DType::kFloat16;
+  return request.op == "all_reduce" && request.shared_buffers && adds;
 }
 
 Contenders contenders_of(Team& team, const Request& request, const plan::CollectiveSize& size,

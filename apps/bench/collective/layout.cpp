@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/base/half.h"
 
 namespace convoy::bench {
 namespace {
@@ -21,6 +23,23 @@ T value(int rank, std::int64_t place) {
   return static_cast<T>(1 + ((at + (at >> 12) + 5 * static_cast<std::uint32_t>(rank)) & 31));
 }
 
+// A 16-bit type as the bench computes with it: as a float that is rounded when it is stored.
+template <std::uint16_t (*kOf)(float), float (*kTo)(std::uint16_t)>
+struct Half {
+  std::uint16_t bits = 0;
+  Half() = default;
+  explicit Half(std::uint32_t number) : bits(kOf(static_cast<float>(number))) {}
+  explicit Half(float number) : bits(kOf(number)) {}
+  explicit operator float() const { return kTo(bits); }
+  friend bool operator==(const Half& a, const Half& b) { return a.bits == b.bits; }
+};
+using BFloat16 = Half<bfloat16_of_float, float_of_bfloat16>;
+using Float16 = Half<float16_of_float, float_of_float16>;
+
+// What sums of a type are computed in.
+template <typename T>
+using Sum = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
+
 // Calls `body` with a value of the type.
 template <typename Body>
 void with_type(DType dtype, Body&& body) {
@@ -30,16 +49,19 @@ void with_type(DType dtype, Body&& body) {
     case DType::kInt32: return body(std::int32_t{});
     case DType::kInt64: return body(std::int64_t{});
     case DType::kUInt8: return body(std::uint8_t{});
-    default: throw Error(ErrorCode::kNotSupported, fmt::format("no benchmark with {} elements", to_string(dtype)));
+    case DType::kBFloat16: return body(BFloat16{});
+    case DType::kFloat16: return body(Float16{});
   }
 }
 
 template <typename T>
 T expected(const Stretch& stretch, std::int64_t at, int ranks) {
   if (stretch.rank >= 0) return value<T>(stretch.rank, stretch.place + at);
-  T sum = 0;
-  for (int rank = 0; rank < ranks; ++rank) sum = static_cast<T>(sum + value<T>(rank, stretch.place + at));
-  return sum;
+  Sum<T> sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    sum = static_cast<Sum<T>>(sum + static_cast<Sum<T>>(value<T>(rank, stretch.place + at)));
+  }
+  return static_cast<T>(sum);
 }
 
 template <typename T>
@@ -49,8 +71,8 @@ void check_stretch(const T* data, const Stretch& stretch, std::int64_t begin, in
   for (std::int64_t i = 0; i < stretch.count; i += step) {
     const T right = expected<T>(stretch, i, ranks);
     if (data[begin + i] == right) continue;
-    throw Error(ErrorCode::kFailed,
-                fmt::format("{}: element {} is {} where {} is right", what, begin + i, data[begin + i], right));
+    throw Error(ErrorCode::kFailed, fmt::format("{}: element {} is {} where {} is right", what, begin + i,
+                                                static_cast<Sum<T>>(data[begin + i]), static_cast<Sum<T>>(right)));
   }
 }
 
@@ -144,7 +166,7 @@ void fill(DType dtype, std::byte* data, std::int64_t elements, int rank) {
 }
 
 void spoil(DType dtype, std::byte* data, std::int64_t elements) {
-  with_type(dtype, [&]<typename T>(T) { std::fill_n(reinterpret_cast<T*>(data), elements, T{0}); });
+  with_type(dtype, [&]<typename T>(T) { std::fill_n(reinterpret_cast<T*>(data), elements, T{}); });
 }
 
 void check(DType dtype, const std::byte* data, const Layout& layout, int ranks, bool all, const std::string& what) {

@@ -12,7 +12,8 @@ namespace convoy::bench {
 namespace {
 
 DType dtype_of(const std::string& name) {
-  for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kUInt8}) {
+  for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kUInt8,
+                           DType::kBFloat16, DType::kFloat16}) {
     if (to_string(type) == name) return type;
   }
   throw Error(ErrorCode::kInvalidArgument, fmt::format("there is no element type '{}' to measure with", name));
@@ -20,6 +21,16 @@ DType dtype_of(const std::string& name) {
 
 Duration seconds_of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+std::optional<law::Machine> machine_of(const nlohmann::json& json) {
+  if (json.is_null()) return std::nullopt;
+  law::Machine machine;
+  machine.inside = {json.at("inside").at(0), json.at("inside").at(1)};
+  machine.between = {json.at("between").at(0), json.at("between").at(1)};
+  machine.gamma_s = json.at("gamma_s");
+  machine.kappa_s = json.at("kappa_s");
+  return machine;
 }
 
 }  // namespace
@@ -45,6 +56,7 @@ Request read_request(const std::string& text) {
     request.peers = json.at("peers").get<std::vector<std::string>>();
     request.hosts = json.at("hosts").get<std::vector<int>>();
     request.chunk_bytes = json.at("chunk_bytes");
+    request.machine = machine_of(json.at("machine"));
     request.timeout = seconds_of(json.at("timeout_s"));
     request.limit = seconds_of(json.at("limit_s"));
     return request;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "convoy/base/clock.h"
 #include "convoy/base/dtype.h"
+#include "convoy/law/price.h"
 
 namespace convoy::bench {
 
@@ -38,6 +40,8 @@ struct Request {
   std::vector<int> hosts;
   /// The most bytes of a message of pipelined algorithms; 0 means that nothing is cut.
   std::int64_t chunk_bytes = 0;
+  /// What messages cost, for the group's own choice; nothing where that is not known.
+  std::optional<law::Machine> machine;
   /// The longest wait for other ranks.
   Duration timeout = std::chrono::seconds(60);
   /// The longest time for everything.

@@ -13,6 +13,7 @@
 #include "apps/cli/bench/bench_report.h"
 #include "apps/cli/bench/recorder_page.h"
 #include "apps/cli/bench/schedule_page.h"
+#include "apps/cli/bench/selection_page.h"
 #include "apps/cli/requests.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
@@ -126,9 +127,8 @@ std::string keep(const BenchRequest& request, const BenchPlan& plan, const Links
   const bool fitted = links != nullptr && !links->pairs.empty();
   if (path.empty() || (!fitted && rows == nullptr)) return "";
   plan::Calibration fresh = plan::this_machine();
-  const auto known = plan::read_calibration(local_files(), path);
   // Another machine's numbers are of no use here.
-  if (known && known->host == fresh.host && known->cpu == fresh.cpu && known->cores == fresh.cores) {
+  if (const auto known = plan::read_own_calibration(local_files(), path)) {
     const std::string date = fresh.date;
     fresh = *known;
     fresh.date = date;
@@ -241,6 +241,10 @@ int bench_command(const BenchRequest& request) {
     return 0;
   }
   const BenchPlan plan = make_bench_plan(request);
+  if (request.table) {
+    print_selection(request, plan);
+    return 0;
+  }
   if (request.action == "p2p") return p2p(request, plan);
   if (!request.explain) return collective(request, plan);
   const std::string path = request.save.empty() ? plan::calibration_path() : request.save;

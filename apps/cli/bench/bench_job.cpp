@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/cli/interrupted.h"
+#include "apps/cli/scratch_folder.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/elastic/launcher/launcher.h"
@@ -19,28 +21,6 @@ namespace convoy::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A folder of this process alone, gone at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "convoy-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorCode::kIo, fmt::format("cannot make a folder in {}", parent_path(name)));
-    }
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 std::string find_worker() {
   std::error_code error;
@@ -95,7 +75,8 @@ Json first_error(const std::string& result_file) {
 
 // Throws what the ranks failed with.
 [[noreturn]] void fail(const elastic::LaunchResult& result, const std::string& result_file) {
-  const Json error = result.interrupted_by == 0 ? first_error(result_file) : Json();
+  if (result.interrupted_by != 0) throw Interrupted(result.interrupted_by, result.message);
+  const Json error = first_error(result_file);
   if (!error.is_null()) {
     const int status = error.at("status");
     for (const ErrorCode code : {ErrorCode::kInvalidArgument, ErrorCode::kTimeout, ErrorCode::kIo}) {
@@ -111,6 +92,14 @@ Json first_error(const std::string& result_file) {
     }
   }
   throw Error(result.status == exit_status(ErrorCode::kPeerLost) ? ErrorCode::kPeerLost : ErrorCode::kFailed, text);
+}
+
+Json to_json(const std::optional<law::Machine>& machine) {
+  if (!machine) return nullptr;
+  return {{"inside", {machine->inside.alpha_s, machine->inside.beta_s}},
+          {"between", {machine->between.alpha_s, machine->between.beta_s}},
+          {"gamma_s", machine->gamma_s},
+          {"kappa_s", machine->kappa_s}};
 }
 
 Json run_job(elastic::LaunchOptions options, const ScratchFolder& folder) {
@@ -151,6 +140,7 @@ Json run_workers(const BenchRequest& request, const BenchPlan& plan, const std::
                        {"peers", peers},
                        {"hosts", plan.hosts},
                        {"chunk_bytes", plan.chunk_bytes},
+                       {"machine", to_json(machine_of(request, plan))},
                        {"timeout_s", request.timeout_s},
                        {"limit_s", request.limit_s}};
   const std::vector<std::string> worker = {"--request", wanted.dump(), "--result", folder.file("result.json")};

@@ -12,12 +12,15 @@
 #include <sstream>
 #include <string_view>
 
+#include "apps/cli/bench/model_sizes.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/text.h"
 #include "convoy/comm/native_collectives.h"
+#include "convoy/plan/calibration.h"
 #include "convoy/plan/collective_size.h"
 #include "convoy/spec/recipe.h"
+#include "convoy/spec/topology.h"
 
 namespace convoy::cli {
 namespace {
@@ -57,7 +60,8 @@ std::vector<std::int64_t> sizes_of(const BenchRequest& request) {
 }
 
 DType dtype_of(const std::string& name) {
-  for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kUInt8}) {
+  for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kUInt8,
+                           DType::kBFloat16, DType::kFloat16}) {
     if (to_string(type) == name) return type;
   }
   refuse(fmt::format("unknown element type '{}'", name));
@@ -165,6 +169,33 @@ std::int64_t parse_bytes(const std::string& text) {
   return static_cast<std::int64_t>(bytes);
 }
 
+std::optional<law::Machine> machine_of(const BenchRequest& request, const BenchPlan& plan) {
+  std::optional<plan::Calibration> calibration;
+  if (!request.save.empty()) {
+    calibration = plan::read_calibration(local_files(), request.save);
+  } else if (!request.no_save) {
+    calibration = plan::read_own_calibration(local_files(), plan::calibration_path());
+  }
+  auto machine = plan::machine_of(calibration, plan.comm, request.ranks);
+  if (machine) machine->host_of_rank = plan.hosts;
+  return machine;
+}
+
+namespace {
+
+// What the model's gradients are exchanged in; one size where one is shown.
+std::vector<std::int64_t> sizes_of_recipe(const BenchRequest& request, const spec::Recipe& recipe) {
+  const std::int64_t bucket = std::min(recipe.parallel.bucket_bytes, kLargest);
+  if (request.explain) return {bucket};
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t bytes : model_sizes(recipe)) {
+    if (bytes > 0 && bytes <= kLargest) sizes.push_back(bytes);
+  }
+  return sizes;
+}
+
+}  // namespace
+
 BenchPlan make_bench_plan(const BenchRequest& request) {
   BenchPlan plan;
   std::string usual = "shared_memory";
@@ -177,9 +208,12 @@ BenchPlan make_bench_plan(const BenchRequest& request) {
     if (!local_files().exists(request.recipe)) refuse(fmt::format("there is no recipe {}", request.recipe));
     const spec::Recipe recipe = spec::read_recipe(request.recipe, request.overrides);
     usual = recipe.comm.transport;
-    plan.sizes = {std::min(recipe.parallel.bucket_bytes, kLargest)};
+    plan.comm = recipe.comm;
+    if (plan.hosts.empty()) plan.hosts = spec::hosts_of_recipe(recipe.comm.hosts, request.ranks);
+    plan.sizes = sizes_of_recipe(request, recipe);
   }
   plan.transport = transport_of(request, usual);
+  plan.comm.transport = plan.transport;
   if (request.action == "collective") plan.algorithms = algorithms_of(request, plan);
   if (request.explain && plan.algorithms.size() != 1) refuse("--explain shows one schedule, not all");
   const bool shown =

@@ -5,6 +5,7 @@
 #include "apps/cli/data/data_check.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/spec/topology.h"
 
 namespace convoy::cli {
 
@@ -17,6 +18,11 @@ spec::Recipe read_checked_recipe(const std::string& path, const std::vector<std:
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("-n {}: {} ranks for the {} replicas of {} ([replicas] count): each rank needs a replica",
                             ranks, ranks, recipe.replicas.count, path));
+  }
+  try {
+    (void)spec::hosts_of_recipe(recipe.comm.hosts, ranks);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("-n {}: {} ({})", ranks, error.message(), path));
   }
   if (recipe.comm.transport == "openmpi" && ranks > 1) {
     throw Error(

@@ -63,8 +63,8 @@ std::shared_ptr<const spec::Schedule> all_reduce_schedule(Group& group, std::int
 
 std::shared_ptr<const spec::Schedule> ordered_schedule(Group& group, const spec::OrderedLayout& layout,
                                                        std::int64_t elements, DType dtype, ReduceOp reduce) {
-  const std::string key = fmt::format("ordered_all_reduce {} {} {} {}", elements, to_string(dtype), to_string(reduce),
-                                      layout_key(layout));
+  const std::string key =
+      fmt::format("ordered_all_reduce {} {} {} {}", elements, to_string(dtype), to_string(reduce), layout_key(layout));
   return group.schedule(key, [&] {
     spec::CollectiveShape shape = shape_of(group, elements);
     shape.layout = layout;

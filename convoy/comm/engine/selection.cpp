@@ -81,18 +81,19 @@ void check_selection(const SelectionOptions& options, int ranks) {
   }
   if (options.algorithm == kAutoAlgorithm) return;
   if (spec::find_algorithm("all_reduce", options.algorithm).ordered || !options.reproducible) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("the sums of all_reduce '{}' depend on the number of ranks, and results are to be the same on "
-                          "any: take one of {}, or switch replicas off",
-                          options.algorithm, ordered_names()));
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      fmt::format("the sums of all_reduce '{}' depend on the number of ranks, and results are to be the same on "
+                  "any: take one of {}, or switch replicas off",
+                  options.algorithm, ordered_names()));
 }
 
 Selection::Selection(int ranks, bool shares_memory, SelectionOptions options)
     : ranks_(ranks),
       options_(checked(std::move(options), ranks)),
       hosts_(static_cast<int>(spec::ranks_by_host(ranks, options_.hosts).size())),
-      priced_(options_.machine.has_value() && ranks > 1 && ranks <= kMostPricedRanks && (hosts_ > 1 || !shares_memory)) {
-}
+      priced_(options_.machine.has_value() && ranks > 1 && ranks <= kMostPricedRanks &&
+              (hosts_ > 1 || !shares_memory)) {}
 
 law::Choice Selection::choose(const std::string& collective, const spec::CollectiveShape& shape, DType dtype,
                               ReduceOp reduce) {
@@ -161,8 +162,8 @@ const law::SelectionTable& Selection::table(const std::string& collective, const
   law::Machine machine = *options_.machine;
   machine.host_of_rank = options_.hosts;
   const bool reproducible = options_.reproducible || rank_without_one_replica(shape.layout) >= 0;
-  tables_.emplace_back(key, selection_table(collective, asked, machine,
-                                            static_cast<std::int64_t>(element_bytes(dtype)), reproducible));
+  tables_.emplace_back(
+      key, selection_table(collective, asked, machine, static_cast<std::int64_t>(element_bytes(dtype)), reproducible));
   return tables_.back().second;
 }
 

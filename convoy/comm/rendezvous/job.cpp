@@ -2,13 +2,10 @@
 #include "convoy/comm/rendezvous/job.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <exception>
-#include <sstream>
 #include <utility>
 
 #include "convoy/base/log.h"
@@ -16,11 +13,13 @@
 #include "convoy/comm/gloo/gloo_transport.h"
 #include "convoy/comm/in_process_transport.h"
 #include "convoy/comm/meeting.h"
+#include "convoy/comm/openmpi/mpi_link.h"
 #include "convoy/comm/openmpi/openmpi_transport.h"
 #include "convoy/comm/rendezvous/host_port.h"
 #include "convoy/comm/rendezvous/sockets.h"
 #include "convoy/comm/rendezvous/store_client.h"
 #include "convoy/comm/rendezvous/store_server.h"
+#include "convoy/comm/rendezvous/topology_exchange.h"
 #include "convoy/comm/shared_memory/peer_process.h"
 #include "convoy/comm/shared_memory/shared_memory_transport.h"
 
@@ -78,54 +77,6 @@ std::unique_ptr<Transport> make_shared_memory(const JobEnvironment& job, Store& 
   return make_shared_memory_transport(store, job.rank, job.world_size, shared);
 }
 
-// What two ranks of a host have in common: two network namespaces of one machine are joined by a link, as two hosts are.
-std::string host_identity() {
-  std::array<char, 256> network{};
-  const auto length = ::readlink("/proc/self/ns/net", network.data(), network.size());
-  return host_memory() + " " + std::string(network.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-}
-
-std::string to_text(const std::optional<law::Machine>& machine) {
-  if (!machine) return "";
-  return fmt::format("{:.17g} {:.17g} {:.17g} {:.17g} {:.17g} {:.17g}", machine->inside.alpha_s, machine->inside.beta_s,
-                     machine->between.alpha_s, machine->between.beta_s, machine->gamma_s, machine->kappa_s);
-}
-
-std::optional<law::Machine> machine_from(const std::string& text) {
-  law::Machine machine;
-  std::istringstream stream(text);
-  stream >> machine.inside.alpha_s >> machine.inside.beta_s >> machine.between.alpha_s >> machine.between.beta_s >>
-      machine.gamma_s >> machine.kappa_s;
-  if (!stream) return std::nullopt;
-  return machine;
-}
-
-// Settles what all ranks choose by: where each of them is, and what messages cost.
-class TopologyExchange {
- public:
-  TopologyExchange(const JobEnvironment& job, Store& store, const GroupOptions& options)
-      : store_(store), meeting_{options.name, options.generation, job.rank, job.world_size, options.timeout} {}
-
-  void settle(SelectionOptions& selection) {
-    const Deadline deadline(system_clock(), meeting_.limit);
-    std::vector<std::string> hosts;
-    for (const std::string& text :
-         meeting_.exchange(store_, kTopic, host_identity() + "\n" + to_text(selection.machine), deadline)) {
-      const auto border = text.rfind('\n');
-      if (hosts.empty()) selection.machine = machine_from(text.substr(border + 1));
-      hosts.push_back(text.substr(0, border));
-    }
-    if (selection.hosts.empty()) selection.hosts = spec::number_hosts(hosts);
-  }
-  // To be called when all have read: once they have met again.
-  void leave() { meeting_.leave(store_, kTopic); }
-
- private:
-  static constexpr const char* kTopic = "topology";
-  Store& store_;
-  const Meeting meeting_;
-};
-
 std::size_t chunk_bytes_of(const GroupOptions& options) {
   return std::min(std::max<std::size_t>(static_cast<std::size_t>(options.chunk_bytes), 8), kMostChunkBytes);
 }
@@ -154,13 +105,19 @@ std::unique_ptr<Transport> make_openmpi(const JobEnvironment& job, Store& store,
   return make_openmpi_transport(store, job.rank, job.world_size, mpi);
 }
 
+// Before anybody waits for other ranks.
+void check_transport(const std::string& name, const JobEnvironment& job) {
+  if (name == "openmpi") check_started_by_mpi(job.rank, job.world_size);
+  if (name == "shared_memory" || name == "gloo" || name == "openmpi") return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("there is no transport '{}': there are shared_memory, gloo and openmpi", name));
+}
+
 std::unique_ptr<Transport> make_transport(const JobEnvironment& job, Store& store, const GroupOptions& options,
                                           const TransportChoice& transport) {
   if (transport.name == "shared_memory") return make_shared_memory(job, store, options);
   if (transport.name == "gloo") return make_gloo(job, store, options, transport.interfaces);
-  if (transport.name == "openmpi") return make_openmpi(job, store, options);
-  throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("there is no transport '{}': there are shared_memory, gloo and openmpi", transport.name));
+  return make_openmpi(job, store, options);
 }
 
 }  // namespace
@@ -178,13 +135,15 @@ std::unique_ptr<Group> join_group(const JobEnvironment& job, Store& store, const
   if (options.recorder_folder.empty() && recorder != nullptr) options.recorder_folder = recorder;
   check_selection(options.selection, job.world_size);
   if (job.world_size == 1) return make_group(std::move(make_in_process_transports(1).front()), options);
-  TopologyExchange topology(job, store, options);
-  const bool one_host = transport.name == "shared_memory" && options.selection.hosts.empty();
-  const bool known = transport.name == "shared_memory" || transport.name == "gloo" || transport.name == "openmpi";
-  if (one_host) options.selection.machine.reset();  // the ranks need not agree on what none of them looks at
-  if (known && !one_host) topology.settle(options.selection);
+  check_transport(transport.name, job);
+  if (transport.name == "shared_memory" && options.selection.hosts.empty()) {
+    options.selection.machine.reset();  // on one host nobody looks at it, so the ranks need not agree on it
+    return make_group(make_transport(job, store, options, transport), options);
+  }
+  const TopologyExchange topology({options.name, options.generation, job.rank, job.world_size, options.timeout});
+  topology.settle(store, options.selection);
   auto made = make_transport(job, store, options, transport);
-  if (known && !one_host) topology.leave();
+  topology.leave(store);
   return make_group(std::move(made), options);
 }
 

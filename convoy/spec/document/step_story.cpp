@@ -80,6 +80,18 @@ std::vector<StepPhase> forward_phases(const Recipe& recipe) {
   };
 }
 
+// What is known of the sum of a bucket before the ranks have met.
+std::string sum_words(const CommRecipe& comm, std::string_view when) {
+  if (comm.algorithm != "auto" && comm.algorithm != "ordered_exchange") {
+    return fmt::format("each by {} {}", comm.algorithm, when);
+  }
+  const bool open = comm.algorithm == "auto" && (comm.transport != "shared_memory" || !comm.hosts.empty());
+  return fmt::format(
+      "each by ordered_exchange{} {}: a rank adds all partial sums of its shard along the tree, then "
+      "gives the finished shard to all",
+      open ? ", unless hosts or the calibration make another one quicker," : "", when);
+}
+
 StepPhase exchange_phase(const Recipe& recipe, const StepStory& story) {
   const std::string_view when =
       recipe.parallel.overlap ? "as soon as it is complete, while backward goes on" : "once backward has ended";
@@ -91,11 +103,8 @@ StepPhase exchange_phase(const Recipe& recipe, const StepStory& story) {
   if (story.work.ranks.size() == 1) {
     return {"exchange of gradients", cut + ": one rank has all partial sums; nothing is sent", "nobody"};
   }
-  return {"exchange of gradients",
-          fmt::format("{}; each by ordered_all_reduce (2 rounds) {}: a rank adds all partial sums of its shard along "
-                      "the tree, then gives the finished shard to all",
-                      cut, when),
-          "every other rank: for its partial sums of the shard, then for its finished shard"};
+  return {"exchange of gradients", fmt::format("{}; {}", cut, sum_words(recipe.comm, when)),
+          "every other rank: for its partial sums, then for finished ones"};
 }
 
 std::vector<StepPhase> closing_phases(const Recipe& recipe, const StepStory& story) {

@@ -1,4 +1,5 @@
 // What the keys of a recipe demand of each other, as data: the reader checks it and the page prints it.
+#include "convoy/spec/collectives/registry.h"
 #include "convoy/spec/recipe/data_column.h"
 #include "convoy/spec/recipe/recipe_schema.h"
 
@@ -184,6 +185,13 @@ Demands comm_demands() {
       {{"comm.interfaces"},
        "at most 8 interfaces are used",
        [](const Recipe& recipe) { return recipe.comm.interfaces.size() <= 8; }},
+      {{"comm.algorithm", "replicas.mode"},
+       "with replicas, results do not depend on the number of ranks, so only algorithms whose sums do not are taken: "
+       "ordered_exchange, ordered_direct and ordered_hierarchical",
+       [](const Recipe& recipe) {
+         const std::string& name = recipe.comm.algorithm;
+         return recipe.replicas.mode == "off" || name == "auto" || find_algorithm("all_reduce", name).ordered;
+       }},
   };
 }
 

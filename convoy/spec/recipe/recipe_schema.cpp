@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convoy/spec/collectives/registry.h"
 #include "convoy/spec/recipe/data_column.h"
 
 // The accessor of a field: the name of table and key in the recipe's structs is their name in the file.
@@ -240,7 +241,7 @@ Keys sharing_keys() {
   };
 }
 
-Keys running_keys() {
+Keys comm_keys() {
   return {
       {CONVOY_KEY(comm, transport),
        "The transport: `shared_memory` joins ranks of one host, `gloo` ranks of any hosts over TCP, `openmpi` ranks that "
@@ -264,6 +265,57 @@ Keys running_keys() {
        between(8, 1LL << 40),
        {},
        kSpeed},
+  };
+}
+
+// Everything that comm.algorithm takes.
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.collective == "all_reduce") names.push_back(algorithm.name);
+  }
+  return names;
+}
+
+Keys topology_keys() {
+  return {
+      {CONVOY_KEY(comm, algorithm),
+       "How gradients are summed: `auto` chooses by size, hosts and the machine's calibration; or an algorithm of "
+       "all-reduce. With `replicas.mode = \"on\"` no choice changes a bit.",
+       any(), algorithm_names(), kSpeed},
+      {CONVOY_KEY(comm, hosts),
+       "The host of each rank, by any names, for example `[\"a\", \"a\", \"b\", \"b\"]`. Empty: as it is found when "
+       "the ranks meet. A job of one rank does not look at it.",
+       any(),
+       {},
+       kSpeed},
+      {CONVOY_KEY(comm, inside_latency_us),
+       "What a message without bytes costs between two ranks of a host, in microseconds; this and the following three "
+       "decide on the choice of algorithms only. 0: as `convoy bench p2p` has measured on this machine; without a "
+       "measurement all four are needed.",
+       at_least(0),
+       {},
+       kSpeed},
+      {CONVOY_KEY(comm, inside_gbytes_per_s),
+       "How many 10^9 bytes a second go from rank to rank inside a host; 0: as measured.",
+       at_least(0),
+       {},
+       kSpeed},
+      {CONVOY_KEY(comm, between_latency_us),
+       "What a message without bytes costs between two hosts, in microseconds; 0: as measured.",
+       at_least(0),
+       {},
+       kSpeed},
+      {CONVOY_KEY(comm, between_gbytes_per_s),
+       "How many 10^9 bytes a second go from one host to another; 0: as measured.",
+       at_least(0),
+       {},
+       kSpeed},
+  };
+}
+
+Keys closing_keys() {
+  return {
       {CONVOY_KEY(checkpoint, every_steps),
        "Saves after each so many steps; 0 only at the end.",
        at_least(0),
@@ -286,7 +338,7 @@ Keys running_keys() {
 Keys all_keys() {
   Keys all;
   for (const auto& part : {task_keys(), data_keys(), model_keys(), train_length_keys(), train_optimizer_keys(),
-                           train_schedule_keys(), sharing_keys(), running_keys()}) {
+                           train_schedule_keys(), sharing_keys(), comm_keys(), topology_keys(), closing_keys()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

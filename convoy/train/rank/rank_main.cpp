@@ -9,8 +9,11 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/log.h"
+#include "convoy/plan/calibration.h"
 #include "convoy/spec/recipe.h"
+#include "convoy/spec/topology.h"
 #include "convoy/train/event_pipe.h"
+#include "convoy/train/model_sizes.h"
 #include "convoy/train/run.h"
 #include "convoy/train/session.h"
 #include "convoy/train/verify/verify.h"
@@ -19,12 +22,14 @@ namespace convoy::train {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: convoy-rank --recipe FILE --out DIR [--resume | --probe STEPS | --reference RANKS --probe STEPS]";
+    "usage: convoy-rank --recipe FILE --out DIR [--resume | --model-sizes | --probe STEPS | "
+    "--reference RANKS --probe STEPS]";
 
 // What this process was asked for.
 struct Request {
   RunRequest run;
   std::optional<ProbeRequest> probe;
+  bool model_sizes = false;
 };
 
 std::int64_t number_of(const std::string& option, const std::string& text) {
@@ -54,6 +59,8 @@ Request read_request(const std::vector<std::string>& arguments) {
       probe.reference_ranks = static_cast<int>(number_of("--reference", arguments[++i]));
     } else if (arguments[i] == "--resume") {
       request.resume = true;
+    } else if (arguments[i] == "--model-sizes") {
+      all.model_sizes = true;
     } else {
       throw Error(ErrorCode::kInvalidArgument, "unknown argument '" + arguments[i] + "'");
     }
@@ -67,13 +74,30 @@ Request read_request(const std::vector<std::string>& arguments) {
   return all;
 }
 
+// Only rank 0's counts, and a calibration that cannot be read is no reason not to train.
+std::optional<law::Machine> machine_of_rank(const comm::JobEnvironment& job, const spec::CommRecipe& comm) {
+  if (job.rank != 0) return std::nullopt;
+  std::optional<plan::Calibration> calibration;
+  try {
+    calibration = plan::read_own_calibration(local_files(), plan::calibration_path());
+  } catch (const Error& error) {
+    log_warning("algorithms are chosen without a calibration: {}", error.message());
+  }
+  return plan::machine_of(calibration, comm, job.world_size);
+}
+
 SessionOptions session_options(const spec::Recipe& recipe, const std::string& directory) {
+  const comm::JobEnvironment job = comm::read_job_environment();
   SessionOptions options;
   options.threads = static_cast<int>(recipe.parallel.threads);
   options.group.timeout =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(recipe.comm.timeout_s));
   options.group.chunk_bytes = recipe.comm.chunk_bytes;
   options.group.recorder_folder = directory + "/log";
+  options.group.selection.algorithm = recipe.comm.algorithm;
+  options.group.selection.reproducible = recipe.replicas.mode == "on";
+  options.group.selection.hosts = spec::hosts_of_recipe(recipe.comm.hosts, job.world_size);
+  options.group.selection.machine = machine_of_rank(job, recipe.comm);
   options.transport = {recipe.comm.transport, recipe.comm.interfaces};
   options.start_limit = options.group.timeout;
   return options;
@@ -84,7 +108,11 @@ void run_in_session(const Request& request, const zoo::Registry& models, EventPi
   Session session(session_options(request.run.recipe, request.run.directory));
   const RunServices services{session.group(), models, local_files(), events};
   try {
-    request.probe ? run_probe(request.run, *request.probe, services) : run(request.run, services);
+    if (request.model_sizes) {
+      write_model_sizes(request.run, services);
+    } else {
+      request.probe ? run_probe(request.run, *request.probe, services) : run(request.run, services);
+    }
   } catch (const Error& error) {
     session.group().abort(error);
     throw;

@@ -117,6 +117,12 @@ TEST_F(Transports, GiveTheSameBitsOnOneHost) {
   expect_same(run(folder_.path() + "/two", {"comm.transport=gloo", "comm.interfaces=[\"127.0.0.1\", \"127.0.0.2\"]"}));
 }
 
+TEST_F(Transports, GiveTheSameBitsByAnyAlgorithm) {
+  expect_same(run(folder_.path() + "/direct", {"comm.algorithm=ordered_direct"}));
+  expect_same(run(folder_.path() + "/hosts", {"comm.algorithm=ordered_hierarchical", "comm.hosts=[\"a\", \"b\"]"}));
+  expect_same(run(folder_.path() + "/gloo", {"comm.algorithm=ordered_direct", "comm.transport=gloo"}));
+}
+
 TEST_F(Transports, GiveTheSameBitsUnderAnotherLauncher) {
   expect_same(run_by_hand(folder_.path() + "/ipv4", recipe_, "127.0.0.1", {}, false));
   expect_same(run_by_hand(folder_.path() + "/ipv6", recipe_, "::1", {"a secret"}, false));

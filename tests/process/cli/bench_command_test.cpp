@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -170,6 +171,65 @@ TEST_F(BenchCommand, ShowsAScheduleAsATableAndAPicture) {
   }
 }
 
+TEST_F(BenchCommand, ShowsWhatAGroupChoosesOnceTheMachineIsCalibrated) {
+  expect_refused({"collective", "--table", "-n", "4"},
+                 "messages over shared_memory were not measured on this machine: run convoy bench p2p --transport "
+                 "shared_memory first");
+  plan::Calibration calibration = plan::this_machine();
+  calibration.put({"shared_memory", "shared", 2, {{2e-6, 1e-10}, 0.01, 0.02}, calibration.date});
+  calibration.put({"gloo", "shared", 2, {{50e-6, 8e-9}, 0.01, 0.02}, calibration.date});
+  plan::write_calibration(local_files(), path("cache") + "/convoy/calibration.json", calibration);
+  const std::vector<std::string> two_hosts = {"collective", "--table", "-n", "4", "--hosts", "0,0,1,1"};
+  std::vector<std::string> as_json = two_hosts;
+  as_json.emplace_back("--json");
+  const json table = measured(as_json);
+  EXPECT_EQ(table.at("hosts"), 2);
+  EXPECT_EQ(table.at("used"), true);
+  std::set<std::string> ordered;
+  std::set<std::string> all;
+  for (const json& row : table.at("rows")) {
+    EXPECT_GT(row.at("predicted_us"), 0);
+    (row.at("reproducible") ? ordered : all).insert(row.at("algorithm"));
+  }
+  EXPECT_EQ(ordered.count("ordered_hierarchical"), 1u);
+  for (const std::string& name : ordered) EXPECT_TRUE(spec::find_algorithm("all_reduce", name).ordered) << name;
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const std::string& name) {
+    return !spec::find_algorithm("all_reduce", name).ordered;
+  })) << table;
+  const CommandResult text = bench(two_hosts);
+  EXPECT_THAT(text.output, HasSubstr("all_reduce on 4 ranks, 2 hosts\n"));
+  EXPECT_THAT(text.output, HasSubstr("ordered_hierarchical"));
+  EXPECT_THAT(text.output, ::testing::Not(HasSubstr("built-in rules")));
+  EXPECT_THAT(bench({"collective", "--table"}).output,
+              HasSubstr("over shared_memory on one host a group keeps to its built-in rules instead"));
+  EXPECT_EQ(measured({"collective", "--table", "--json"}).at("used"), false);
+}
+
+TEST_F(BenchCommand, MeasuresWhatAGroupChooses) {
+  const auto sent_of = [&](std::vector<std::string> arguments, const std::string& algorithms) {
+    const std::vector<std::string> usual = {"-n", "3", "--repeats", "2", "--json", "--algorithm", algorithms};
+    arguments.insert(arguments.end(), usual.begin(), usual.end());
+    const json result = measured(arguments);
+    std::map<std::string, json> sent;
+    for (const json& row : result.at("rows")) {
+      if (row.at("library") == "convoy") sent[row.at("algorithm")] = row.at("sent_bytes");
+    }
+    return sent;
+  };
+  // Over several hosts without a calibration; then on one host with one, by which a message is dear.
+  auto sent = sent_of({"collective", "--hosts", "0,0,1", "--bytes", "1MiB", "--no-save"},
+                      "default,ordered_hierarchical,ordered_exchange");
+  EXPECT_EQ(sent.at("default"), sent.at("ordered_hierarchical"));
+  EXPECT_NE(sent.at("default"), sent.at("ordered_exchange"));
+  plan::Calibration calibration = plan::this_machine();
+  calibration.put({"gloo", "shared", 3, {{50e-6, 1e-9}, 0.01, 0.02}, calibration.date});
+  plan::write_calibration(local_files(), path("links.json"), calibration);
+  sent = sent_of({"collective", "--transport", "gloo", "--bytes", "1KiB", "--save", path("links.json")},
+                 "default,ordered_direct,ordered_exchange");
+  EXPECT_EQ(sent.at("default"), sent.at("ordered_direct"));
+  EXPECT_NE(sent.at("default"), sent.at("ordered_exchange"));
+}
+
 TEST_F(BenchCommand, EndsWithStatus1WhenASumIsWrong) {
   const CommandResult finished =
       bench({"collective", "--sizes", "4KiB", "--repeats", "1", "--no-save"}, {{"CONVOY_PLANT", "wrong_sum"}});
@@ -184,13 +244,28 @@ TEST_F(BenchCommand, EndsAtItsLimit) {
   EXPECT_THAT(finished.errors, HasSubstr("not done within its limit"));
 }
 
-TEST_F(BenchCommand, TakesTheBucketSizeOfARecipe) {
+// The model needs libtorch and its data set's shape; both may be missing where only the command is built.
+TEST_F(BenchCommand, TakesTheSizesOfARecipesModel) {
+  if (!local_files().exists(std::string(CONVOY_BINARY_DIR) + "/bin/convoy-rank")) GTEST_SKIP() << "no convoy-rank";
   const json result =
       measured({"collective", "--recipe", kRecipes + "fashion_mlp.toml", "--set", "parallel.bucket_bytes=65536",
                 "--set", "comm.transport=gloo", "--repeats", "1", "--json", "--no-save"});
-  ASSERT_FALSE(result.at("rows").empty());
-  EXPECT_EQ(result.at("rows").front().at("bytes"), 65536);
-  EXPECT_EQ(result.at("rows").front().at("transport"), "gloo");
+  std::vector<std::int64_t> sizes;
+  for (const json& row : result.at("rows")) {
+    if (row.at("library") != "convoy") continue;
+    sizes.push_back(row.at("bytes"));
+    EXPECT_EQ(row.at("transport"), "gloo");
+  }
+  // Buckets: the last layer; 512 biases and 512 x 512 weights; 512 biases and 784 x 512 weights. And all six tensors.
+  EXPECT_THAT(sizes, ::testing::ElementsAre(40, 2048, 20480, 20520, 1048576, 1050624, 1605632, 1607680));
+}
+
+TEST_F(BenchCommand, SaysWhatIsWrongWithARecipesModel) {
+  if (!local_files().exists(std::string(CONVOY_BINARY_DIR) + "/bin/convoy-rank")) GTEST_SKIP() << "no convoy-rank";
+  const CommandResult finished = bench({"collective", "--recipe", kRecipes + "fashion_mlp.toml", "--set",
+                                        "data.path=/nowhere", "--repeats", "1", "--no-save"});
+  EXPECT_EQ(finished.status, 2);
+  EXPECT_THAT(finished.errors, HasSubstr("/nowhere/train-images-idx3-ubyte is missing"));
 }
 
 TEST_F(BenchCommand, MeasuresOtherLibrariesBesideOnTheSameBuffers) {
@@ -252,6 +327,15 @@ void leave_flight_logs(const std::string& folder) {
   }
 }
 
+TEST_F(BenchCommand, MeasuresSixteenBitTypes) {
+  for (const char* const type : {"bfloat16", "float16"}) {
+    const json result = measured({"collective", "-n", "3", "--dtype", type, "--sizes", "1000,64KiB", "--repeats", "2",
+                                  "--algorithm", "ordered_exchange", "--json", "--no-save"});
+    ASSERT_EQ(result.at("rows").size(), 2U);
+    EXPECT_EQ(result.at("rows")[1].at("dtype"), type);
+  }
+}
+
 TEST_F(BenchCommand, ShowsWhatRanksThatFailedDidLast) {
   leave_flight_logs(path("log"));
   for (const std::string& asked : {path("log"), path("log/flight-world-rank-0.json")}) {
@@ -293,6 +377,11 @@ TEST_F(BenchCommand, RefusesInOneLineWhatItDoesNotUnderstand) {
   expect_refused({"collective", "--hosts", "0,1,1"}, "--hosts names the hosts of 3 ranks, there are 2");
   expect_refused({"collective", "--explain"}, "name it with --algorithm");
   expect_refused({"collective", "--explain", "--algorithm", "all"}, "--explain shows one schedule, not all");
+  expect_refused({"collective", "--table", "--explain", "--algorithm", "ring"}, "exclude each other");
+  expect_refused({"collective", "--table", "--algorithm", "ring"}, "--table shows what is chosen");
+  expect_refused({"collective", "--table", "--sizes", "4"}, "--table has sizes of its own");
+  expect_refused({"collective", "--table", "--peers"}, "--table measures nothing");
+  expect_refused({"collective", "--table", "-n", "65"}, "with more than 64 ranks nothing is priced");
   expect_refused({"collective", "--recipe", "nowhere.toml"}, "there is no recipe nowhere.toml");
   expect_refused({"collective", "--dtype", "uint8", "--sizes", "64", "--repeats", "1", "--no-save"}, "uint8");
 }

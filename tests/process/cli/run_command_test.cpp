@@ -188,6 +188,10 @@ TEST_F(RunCommand, RefusesWhatCannotRunBeforeAnyRankStarts) {
   expect_refused({"run", "recipe.toml", "-n", "2", "--out", "out", "--set", "comm.transport=openmpi"},
                  "mpirun -n 2 convoy-rank --recipe recipe.toml");
   testing::write_text(path("typo.toml"), "[train]\nlearning_rat = 0.1\n");
+  expect_refused({"run", "recipe.toml", "-n", "2", "--out", "out", "--set", "comm.hosts=[\"a\", \"a\", \"b\"]"},
+                 "-n 2: comm.hosts names a host for each of 3 ranks, and there are 2 ranks (recipe.toml)");
+  expect_refused({"run", "recipe.toml", "-n", "2", "--out", "out", "--set", "comm.algorithm=ring"},
+                 "[comm] key 'algorithm': with replicas, results do not depend on the number of ranks");
   expect_refused({"run", "typo.toml", "-n", "2", "--out", "out"}, "typo.toml:2");
   std::filesystem::remove(path("data/t10k-labels-idx1-ubyte.gz"));
   expect_refused({"run", "recipe.toml", "-n", "2", "--out", "out"}, "data/t10k-labels");

@@ -118,6 +118,7 @@ class TwoHosts {
 };
 
 void sum_and_compare(Group& group) {
+  CONVOY_CHECK(group.hosts() == spec::HostOfRank({0, 1}), "two network namespaces are two hosts");
   std::vector<float> values(1000003);
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1000 + 7) * (1 + group.rank());

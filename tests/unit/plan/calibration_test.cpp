@@ -107,6 +107,42 @@ TEST(Calibration, BecomesTheMachineOfPrices) {
   EXPECT_FALSE(machine_of(some_calibration(), "carrier_pigeon", 4).has_value());
 }
 
+TEST(Calibration, YieldsToTheLinksThatARecipeWrites) {
+  spec::CommRecipe comm;
+  comm.between_latency_us = 70;
+  comm.between_gbytes_per_s = 0.125;
+  const auto mixed = machine_of(some_calibration(), comm, 4);
+  ASSERT_TRUE(mixed.has_value());
+  EXPECT_EQ(mixed->inside.alpha_s, 2e-6);
+  EXPECT_DOUBLE_EQ(mixed->between.alpha_s, 70e-6);
+  EXPECT_DOUBLE_EQ(mixed->between.beta_s, 8e-9);
+  EXPECT_EQ(mixed->gamma_s, 1.5e-11);
+  EXPECT_FALSE(machine_of(std::nullopt, comm, 4).has_value()) << "what links inside a host cost is not known";
+  comm.inside_latency_us = 3;
+  comm.inside_gbytes_per_s = 10;
+  const auto written = machine_of(std::nullopt, comm, 4);
+  ASSERT_TRUE(written.has_value());
+  EXPECT_DOUBLE_EQ(written->inside.alpha_s, 3e-6);
+  EXPECT_EQ(written->gamma_s, 0);
+  comm.transport = "openmpi";
+  const auto elsewhere = machine_of(some_calibration(), comm, 4);
+  ASSERT_TRUE(elsewhere.has_value());
+  EXPECT_DOUBLE_EQ(elsewhere->inside.beta_s, 1e-10);
+  EXPECT_EQ(elsewhere->gamma_s, 1.5e-11) << "sums cost the same over any transport";
+}
+
+TEST(Calibration, OfAnotherMachineIsNotThisOnes) {
+  MemoryFiles files;
+  Calibration own = this_machine();
+  write_calibration(files, "own.json", own);
+  EXPECT_TRUE(read_own_calibration(files, "own.json").has_value());
+  own.cpu += " of another kind";
+  write_calibration(files, "other.json", own);
+  EXPECT_FALSE(read_own_calibration(files, "other.json").has_value());
+  EXPECT_FALSE(read_own_calibration(files, "none.json").has_value());
+  EXPECT_FALSE(read_own_calibration(files, "").has_value());
+}
+
 TEST(Calibration, NamesAFileOfAnotherForm) {
   MemoryFiles files;
   EXPECT_FALSE(read_calibration(files, "none.json").has_value());

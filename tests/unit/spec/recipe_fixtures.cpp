@@ -128,6 +128,7 @@ void meet_demands(Recipe& recipe) {
   if (train.schedule != "cosine" && train.schedule != "linear") train.final_fraction = 0.0;
   if (recipe.comm.transport != "gloo") recipe.comm.interfaces.clear();
   if (recipe.comm.interfaces.size() > 8) recipe.comm.interfaces.resize(8);
+  if (recipe.replicas.mode == "on" && !recipe.comm.algorithm.starts_with("ordered")) recipe.comm.algorithm = "auto";
 }
 
 }  // namespace

@@ -283,6 +283,16 @@ TEST(RecipeDemands, DoNotCountReplicasThatAreOff) {
   EXPECT_EQ(refusal("[replicas]\nmode = \"off\"\ncount = 200\n"), "accepted");
 }
 
+TEST(RecipeDemands, TakeOnlyAlgorithmsWithOrderedSumsWithReplicas) {
+  EXPECT_EQ(refusal("[comm]\nalgorithm = \"ordered_direct\"\n"), "accepted");
+  EXPECT_EQ(refusal("[comm]\nalgorithm = \"ring\"\n"),
+            "r.toml:2: [comm] key 'algorithm': with replicas, results do not depend on the number of ranks, so only "
+            "algorithms whose sums do not are taken: ordered_exchange, ordered_direct and ordered_hierarchical "
+            "(comm.algorithm = \"ring\", replicas.mode = \"on\")");
+  EXPECT_EQ(refusal("[comm]\nalgorithm = \"ring\"\n[replicas]\nmode = \"off\"\n"), "accepted");
+  EXPECT_THAT(refusal("[comm]\nalgorithm = \"rong\"\n"), HasSubstr("not \"rong\" (did you mean 'ring'?)"));
+}
+
 TEST(ExampleRecipes, AllParse) {
   int read = 0;
   for (const auto& file : std::filesystem::directory_iterator(CONVOY_SOURCE_DIR "/examples/recipes")) {

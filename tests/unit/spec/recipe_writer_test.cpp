@@ -100,10 +100,11 @@ std::string digest_with(const std::string& option) { return recipe_digest(parse_
 TEST(RecipeDigest, IgnoresWhatChangesOnlySpeedOrExtent) {
   const std::string digest = recipe_digest(Recipe{});
   EXPECT_EQ(digest.size(), 32u);
-  for (const char* option :
-       {"task.name=x", "data.prefetch=9", "data.path=/x", "parallel.bucket_bytes=64", "parallel.overlap=false", "comm.timeout_s=1",
-        "comm.chunk_bytes=64", "comm.transport=gloo", "checkpoint.every_steps=3", "checkpoint.keep=7", "checkpoint.at_end=false",
-        "measure.warmup_steps=1", "cost.device_hour=2.5", "train.epochs=7", "train.steps=9"}) {
+  for (const char* option : {"task.name=x", "data.prefetch=9", "data.path=/x", "parallel.bucket_bytes=64",
+                             "parallel.overlap=false", "comm.timeout_s=1", "comm.chunk_bytes=64", "comm.transport=gloo",
+                             "comm.algorithm=ordered_direct", "comm.hosts=[\"a\"]", "comm.between_latency_us=9",
+                             "checkpoint.every_steps=3", "checkpoint.keep=7", "checkpoint.at_end=false",
+                             "measure.warmup_steps=1", "cost.device_hour=2.5", "train.epochs=7", "train.steps=9"}) {
     EXPECT_EQ(digest_with(option), digest) << option;
   }
   EXPECT_EQ(recipe_digest(parse_recipe("", "r", {"train.target=0.9", "train.target_metric=accuracy"})), digest);

@@ -133,6 +133,16 @@ TEST(StepStory, WithoutReplicasEachRankIsAShard) {
   EXPECT_EQ(work.ranks[3].samples, 15);
 }
 
+TEST(StepStory, NamesTheAlgorithmOfTheExchange) {
+  Recipe recipe = recipe_of(4, 64);
+  const auto told = [&] { return step_tables(tell_step(recipe, 4, 1000)); };
+  EXPECT_THAT(told(), HasSubstr("each by ordered_exchange as soon as"));
+  recipe.comm.transport = "gloo";
+  EXPECT_THAT(told(), HasSubstr("each by ordered_exchange, unless hosts or the calibration make another one quicker"));
+  recipe.comm.algorithm = "ordered_direct";
+  EXPECT_THAT(told(), HasSubstr("each by ordered_direct as soon as"));
+}
+
 TEST(StepStory, RefusesMoreRanksThanReplicas) {
   try {
     tell_step(recipe_of(2, 64), 3, 0);
