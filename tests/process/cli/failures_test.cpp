@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,8 +30,17 @@ const std::string kRecipe = std::string(CONVOY_SOURCE_DIR) + "/examples/recipes/
 
 CommandResult run(const TemporaryFolder& folder, std::vector<std::string> more, int ranks = 2,
                   std::map<std::string, std::string> environment = {}) {
-  std::vector<std::string> arguments{kConvoy, "run", kRecipe, "-n", std::to_string(ranks), "--out",
-                                     folder.path() + "/out", "--set", "data.limit=1000", "--set", "train.steps=30"};
+  std::vector<std::string> arguments{kConvoy,
+                                     "run",
+                                     kRecipe,
+                                     "-n",
+                                     std::to_string(ranks),
+                                     "--out",
+                                     folder.path() + "/out",
+                                     "--set",
+                                     "data.limit=1000",
+                                     "--set",
+                                     "train.steps=30"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   environment["CONVOY_TEST_MARK"] = folder.path();
   return run_command(arguments, environment);
@@ -53,7 +62,8 @@ void expect_one_line(const CommandResult& result, const std::vector<std::string>
   std::string last = result.errors;
   while (!last.empty() && last.back() == '\n') last.pop_back();
   last = last.substr(last.rfind('\n') == std::string::npos ? 0 : last.rfind('\n') + 1);
-  for (const std::string& word : words) EXPECT_NE(last.find(word), std::string::npos) << word << " is not in:\n" << result.errors;
+  for (const std::string& word : words)
+    EXPECT_NE(last.find(word), std::string::npos) << word << " is not in:\n" << result.errors;
 }
 
 TEST(Failures, NameAMisspeltKeyBeforeAnyRankStarts) {
@@ -200,8 +210,7 @@ TEST(Failures, NameRankAndSignalOfAKilledRankWithinFiveSeconds) {
 
 TEST(Failures, NameAStoppedRankWhenTheDeadlineIsOver) {
   const TemporaryFolder folder;
-  const CommandResult result =
-      run(folder, {"--set", "comm.timeout_s=4"}, 2, {{"CONVOY_PLANT", "stop:rank=1,step=10"}});
+  const CommandResult result = run(folder, {"--set", "comm.timeout_s=4"}, 2, {{"CONVOY_PLANT", "stop:rank=1,step=10"}});
   EXPECT_EQ(result.status, 3) << result.errors;
   expect_one_line(result, {"rank 1"});
   EXPECT_EQ(processes_of(folder), 0);
@@ -225,8 +234,8 @@ TEST(Ledger, IsCleanForThreeEpochsOfASizeThatDividesByNothingAndFindsDamage) {
   const std::string whole = local_files().read(ledger);
   const auto second = whole.find('\n') + 1;
   const auto third = whole.find('\n', second) + 1;
-  for (const std::string& changed : {whole.substr(0, second) + whole.substr(third),
-                                     whole.substr(0, third) + whole.substr(second)}) {
+  for (const std::string& changed :
+       {whole.substr(0, second) + whole.substr(third), whole.substr(0, third) + whole.substr(second)}) {
     const std::string_view text(changed);
     local_files().write(ledger, std::span(&text, 1));
     EXPECT_EQ(run_command({kConvoy, "ledger", folder.path() + "/out"}).status, 1);
