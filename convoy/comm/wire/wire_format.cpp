@@ -25,6 +25,11 @@ constexpr std::size_t kScaleBytes = sizeof(float);
 // The head of a sparse message: whether it lists places, and how many values follow.
 constexpr std::size_t kSparseHead = 2 * sizeof(std::uint32_t);
 
+// Without bytes there may be no memory either.
+void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
 std::uint32_t magnitude(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffU; }
 
 // Returns the smallest power of two by which 127 steps reach the largest magnitude; NaN when there is no such number.
@@ -84,7 +89,7 @@ std::size_t encode_sparse(std::span<const float> values, std::byte* to) {
   std::memcpy(to, head.data(), kSparseHead);
   std::byte* at = to + kSparseHead;
   if (!lists) {
-    std::memcpy(at, values.data(), values.size() * sizeof(float));
+    copy_bytes(at, values.data(), values.size_bytes());
     return kSparseHead + values.size() * sizeof(float);
   }
   std::byte* number = at + std::size_t{count} * sizeof(std::uint32_t);
@@ -109,7 +114,7 @@ bool decode_sparse(std::span<const std::byte> bytes, std::span<float> values) {
   const std::byte* const places = bytes.data() + kSparseHead;
   if (lists == 0) {
     if (count != values.size()) return false;
-    std::memcpy(values.data(), places, values.size() * sizeof(float));
+    copy_bytes(values.data(), places, values.size_bytes());
     return true;
   }
   std::fill(values.begin(), values.end(), 0.0F);
@@ -154,7 +159,7 @@ std::size_t most_encoded_bytes(WireFormat format, std::int64_t count) {
 std::size_t encode(WireFormat format, std::span<const float> values, std::byte* to) {
   const auto count = static_cast<std::int64_t>(values.size());
   switch (format) {
-    case WireFormat::kPlain: std::memcpy(to, values.data(), values.size_bytes()); break;
+    case WireFormat::kPlain: copy_bytes(to, values.data(), values.size_bytes()); break;
     case WireFormat::kFloat16: kernels::float16_from_float32(values.data(), to, count); break;
     case WireFormat::kBFloat16: kernels::bfloat16_from_float32(values.data(), to, count); break;
     case WireFormat::kInt8: return encode_int8(values, to);
@@ -175,7 +180,7 @@ bool decode(WireFormat format, std::span<const std::byte> bytes, std::span<float
   const auto count = static_cast<std::int64_t>(values.size());
   if (encoded_bytes(format, count, bytes) != bytes.size()) return false;
   switch (format) {
-    case WireFormat::kPlain: std::memcpy(values.data(), bytes.data(), bytes.size()); return true;
+    case WireFormat::kPlain: copy_bytes(values.data(), bytes.data(), bytes.size()); return true;
     case WireFormat::kFloat16: kernels::float32_from_float16(bytes.data(), values.data(), count); return true;
     case WireFormat::kBFloat16: kernels::float32_from_bfloat16(bytes.data(), values.data(), count); return true;
     case WireFormat::kInt8: decode_int8(bytes.data(), values); return true;
