@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "apps/bench/collective/contender.h"
 #include "apps/bench/request/statistics.h"
 #include "convoy/base/error.h"
+#include "convoy/base/random.h"
 #include "convoy/base/text.h"
 
 namespace convoy::bench {
@@ -48,9 +50,7 @@ class Round {
     std::vector<Measured> measured(contenders_.size());
     begin();
     for (int number = 0; number < warm_up + repeats; ++number) {
-      for (std::size_t turn = 0; turn < contenders_.size(); ++turn) {
-        // Nobody always comes after the same one.
-        const std::size_t at = (turn + static_cast<std::size_t>(number)) % contenders_.size();
+      for (const std::size_t at : order_of(number)) {
         const auto before = static_cast<std::int64_t>(team_.group().sent_bytes());
         const double time = measure(*contenders_[at], number == 0);
         const auto sent = static_cast<std::int64_t>(team_.group().sent_bytes()) - before;
@@ -66,6 +66,16 @@ class Round {
   }
 
  private:
+  // Who comes when: another order each time, the same on all ranks, so that nobody always comes after the same one and
+  // finds the caches as that one leaves them.
+  std::vector<std::size_t> order_of(int number) const {
+    std::vector<std::size_t> order(contenders_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    RandomStream random(static_cast<std::uint64_t>(number));
+    for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+    return order;
+  }
+
   void begin() {
     const auto width = static_cast<std::int64_t>(element_bytes(request_.dtype));
     std::int64_t input = 0;

@@ -56,7 +56,7 @@ struct Request {
 Request read_request(const std::string& json);
 
 /// The most bytes of a batch's inputs: small enough for the caches nearest to a processor.
-inline constexpr std::int64_t kMostBatchBytes = std::int64_t{1} << 18;
+inline constexpr std::int64_t kMostBatchBytes = std::int64_t{1} << 20;
 
 /// Returns how many operations of a size are done one right after the other in one measurement: as many as have a
 /// duration that a clock can tell, with all that is asked about at hand.

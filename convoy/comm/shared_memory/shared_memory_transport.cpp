@@ -22,8 +22,13 @@ namespace {
 
 // A sleeper looks up this often by itself, so that deadlines, deaths and lost wake-ups are seen.
 constexpr Duration kSlice = std::chrono::milliseconds(50);
+constexpr std::size_t kPublishedByTwo = std::size_t{1} << 15;
+constexpr std::size_t kPublishedByMore = std::size_t{1} << 14;
 constexpr Duration kSpin = std::chrono::microseconds(25);
 constexpr Duration kYielding = std::chrono::microseconds(200);
+
+// Every rank reads what all others show, which pays for more bytes the fewer they are.
+std::size_t published_by(int ranks) { return ranks <= 2 ? kPublishedByTwo : kPublishedByMore; }
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
@@ -349,7 +354,7 @@ void SharedMemoryTransport::join(Store& store, const Deadline& deadline) {
   if (rank_ != 0) {
     const FilePlace control =
         FilePlace::parse(meeting_.key("control"), store.get(meeting_.key("control"), deadline.remaining()));
-    SegmentShape shape{size_, options_.slots, options_.staging_chunks, options_.chunk_bytes};
+    SegmentShape shape{size_, options_.slots, options_.staging_chunks, options_.chunk_bytes, published_by(size_)};
     if (control.bytes != shape.bytes()) {
       throw Error(ErrorCode::kInvalidArgument,
                   fmt::format("rank {} and rank 0 form group '{}' with different options", rank_, options_.group));
@@ -396,7 +401,7 @@ void SharedMemoryTransport::try_reading() {
 }
 
 void SharedMemoryTransport::make_segment(Store& store) {
-  SegmentShape shape{size_, options_.slots, options_.staging_chunks, options_.chunk_bytes};
+  SegmentShape shape{size_, options_.slots, options_.staging_chunks, options_.chunk_bytes, published_by(size_)};
   segment_ = FileMapping::create("convoy-group", shape.bytes());
   view_ = SegmentView(segment_.data(), shape);
   view_.nonce() = random_number();
