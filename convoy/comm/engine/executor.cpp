@@ -12,9 +12,6 @@
 namespace convoy::comm {
 namespace {
 
-// Private memory of fewer bytes goes through staging chunks.
-constexpr std::size_t kFewBytes = 4096;
-
 bool overlap(const std::byte* a, const std::byte* a_end, const std::byte* b, const std::byte* b_end) {
   return a < b_end && b < a_end;
 }

@@ -9,9 +9,6 @@
 namespace convoy::comm {
 namespace {
 
-// Fewer bytes of private memory are copied by the transport.
-constexpr std::size_t kFewBytes = 4096;
-
 // Whether a and b are the same memory, stretch by stretch.
 bool same(const Buffer& a, const Buffer& b) {
   return std::equal(a.extents().begin(), a.extents().end(), b.extents().begin(), b.extents().end(),

@@ -1,6 +1,7 @@
 // What an executor is given: its group's ways, one operation, and memory that is kept between operations.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +12,9 @@
 #include "convoy/spec/schedule/storing.h"
 
 namespace convoy::comm {
+
+/// Fewer bytes of private memory go through the transport's staging chunks; more are copied into the arena for peers.
+inline constexpr std::size_t kFewBytes = 4096;
 
 /// What an executor needs to know of its group.
 struct ExecutorOptions {
