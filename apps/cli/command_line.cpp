@@ -50,6 +50,21 @@ CLI::App* add_verify(CLI::App& app, VerifyRequest& verify) {
   return verb;
 }
 
+CLI::App* add_profile(CLI::App& app, ProfileRequest& profile) {
+  CLI::App* verb = app.add_subcommand("profile", "Measures a recipe in one process: time, memory, and what limits it");
+  verb->add_option("RECIPE", profile.recipe, "The recipe, a TOML file")->required();
+  verb->add_option("--warmup", profile.warmup, "Steps that are left out")->capture_default_str();
+  verb->add_option("--steps", profile.steps, "Steps that count")->capture_default_str();
+  verb->add_option("--memory-limit", profile.memory_limit,
+                   "Memory that a process may take, for example 2GiB (default: what the system allows)");
+  verb->add_option("--set", profile.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
+      ->allow_extra_args(false);
+  verb->add_option("--out", profile.out, "Keeps profile.json in this new directory");
+  verb->add_flag("--json", profile.json, "Prints the profile as one JSON object");
+  verb->footer(example("convoy profile examples/recipes/fashion_cnn.toml --memory-limit 2GiB"));
+  return verb;
+}
+
 CLI::App* add_launch(CLI::App& app, LaunchRequest& launch) {
   CLI::App* verb = app.add_subcommand(
       "launch", "Starts and supervises ranks of any program: convoy launch -n N -- PROGRAM [ARGUMENTS...]");
@@ -199,6 +214,12 @@ std::variant<Request, Answered> finish_verify(VerifyRequest verify) {
   return Request(std::move(verify));
 }
 
+std::variant<Request, Answered> finish_profile(ProfileRequest profile) {
+  if (profile.steps < 1) return refuse("profile: --steps must be at least 1");
+  if (profile.warmup < 0) return refuse("profile: --warmup must be at least 0");
+  return Request(std::move(profile));
+}
+
 std::variant<Request, Answered> finish_data(DataRequest data) {
   constexpr std::int64_t kMost = 10'000'000;
   if (data.action == "synth" && (data.samples < 10 || data.samples > kMost)) {
@@ -231,6 +252,8 @@ std::variant<Request, Answered> parse_command_line(const std::vector<std::string
   const CLI::App* run_verb = add_run(app, run, resume);
   VerifyRequest verify;
   const CLI::App* verify_verb = add_verify(app, verify);
+  ProfileRequest profile;
+  const CLI::App* profile_verb = add_profile(app, profile);
   const CLI::App* launch_verb = add_launch(app, launch);
   ExplainRequest explain;
   const CLI::App* explain_verb = add_explain(app, explain);
@@ -261,6 +284,7 @@ std::variant<Request, Answered> parse_command_line(const std::vector<std::string
   }
   if (run_verb->parsed()) return finish_run(std::move(run), *run_verb, resume, arguments);
   if (verify_verb->parsed()) return finish_verify(std::move(verify));
+  if (profile_verb->parsed()) return finish_profile(std::move(profile));
   if (launch_verb->parsed()) return finish_launch(std::move(launch), std::move(command));
   if (explain_verb->parsed()) return finish_explain(std::move(explain), *explain_verb);
   if (bench_verb->parsed()) {

@@ -27,6 +27,7 @@ struct Dispatch {
   int operator()(const convoy::cli::LaunchRequest& request) const { return convoy::cli::launch_command(request); }
   int operator()(const convoy::cli::ExplainRequest& request) const { return convoy::cli::explain_command(request); }
   int operator()(const convoy::cli::DataRequest& request) const { return convoy::cli::data_command(request); }
+  int operator()(const convoy::cli::ProfileRequest& request) const { return convoy::cli::profile_command(request); }
   int operator()(const convoy::cli::BenchRequest& request) const { return convoy::cli::bench_command(request); }
   int operator()(const convoy::cli::LedgerRequest& request) const { return convoy::cli::ledger_command(request); }
 };

@@ -86,6 +86,22 @@ struct VerifyRequest {
   bool json = false;
 };
 
+/// `convoy profile`.
+struct ProfileRequest {
+  /// The recipe's path.
+  std::string recipe;
+  /// Steps that are left out, and steps that count.
+  int warmup = 20, steps = 100;
+  /// The memory that a process may take, as the user writes it; "" asks the system.
+  std::string memory_limit;
+  /// "table.key=value", each replacing a key of the recipe.
+  std::vector<std::string> overrides;
+  /// The new directory that keeps profile.json, recipe and log; "" keeps nothing.
+  std::string out;
+  /// Whether the result is one JSON object instead of tables.
+  bool json = false;
+};
+
 /// `convoy data`.
 struct DataRequest {
   /// What to do: "check", "synth" or "split".
@@ -150,7 +166,7 @@ struct BenchRequest {
 };
 
 /// Any of them.
-using Request = std::variant<BenchRequest, DataRequest, ExplainRequest, RunRequest, VerifyRequest, LaunchRequest, LedgerRequest>;
+using Request = std::variant<BenchRequest, DataRequest, ExplainRequest, ProfileRequest, RunRequest, VerifyRequest, LaunchRequest, LedgerRequest>;
 
 /// Trains a recipe on several ranks; returns the exit status.
 int run_command(const RunRequest& request);
@@ -160,6 +176,9 @@ int bench_command(const BenchRequest& request);
 
 /// Compares updates of several ranks with those of one process; returns the exit status.
 int verify_command(const VerifyRequest& request);
+
+/// Measures a recipe in one process; returns the exit status.
+int profile_command(const ProfileRequest& request);
 
 /// Starts and supervises ranks of any program; returns the exit status.
 int launch_command(const LaunchRequest& request);

@@ -155,6 +155,12 @@ void all_reduce(Group& group, const void* input, void* output, std::int64_t elem
 [[nodiscard]] Work reduce_scatter_async(Group& group, Buffer input, Buffer output, DType dtype,
                                         ReduceOp reduce = ReduceOp::kSum);
 
+/// Sums partials as ordered_all_reduce_async does and gives rank r elements spec::shard_range(elements, size, r) of the
+/// sum, which is what `output` is long. `elements` is the length of the whole; a rank without replicas has no input.
+[[nodiscard]] Work ordered_reduce_scatter_async(Group& group, const spec::OrderedLayout& layout,
+                                                std::vector<Buffer> inputs, Buffer output, std::int64_t elements,
+                                                DType dtype);
+
 /// Gives every rank all inputs, in rank order; `parts` are the elements of each rank's input.
 [[nodiscard]] Work all_gather_async(Group& group, Buffer input, Buffer output, const std::vector<std::int64_t>& parts,
                                     DType dtype);

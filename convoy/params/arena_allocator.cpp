@@ -3,7 +3,6 @@
 #include <c10/core/CPUAllocator.h>
 #include <torch/torch.h>
 
-#include <atomic>
 #include <cstdlib>
 
 #include "convoy/comm/shared_memory/shared_arena.h"
@@ -11,28 +10,19 @@
 namespace convoy::params {
 namespace {
 
-std::atomic<std::int64_t> now_bytes{0};
-std::atomic<std::int64_t> peak_bytes{0};
-
-// Each block is preceded by a line that remembers its size and where it came from.
+// Each block is preceded by a line that remembers its size, what it is used for and where it came from.
 struct BlockHead {
   std::size_t bytes;
+  observe::MemoryCategory category;
   bool in_arena;
 };
 constexpr std::size_t kHeadBytes = 64;
-
-void count(std::int64_t change) {
-  const std::int64_t now = now_bytes.fetch_add(change, std::memory_order_relaxed) + change;
-  std::int64_t peak = peak_bytes.load(std::memory_order_relaxed);
-  while (now > peak && !peak_bytes.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-  }
-}
 
 void release(void* data) {
   if (data == nullptr) return;
   auto* block = static_cast<std::byte*>(data) - kHeadBytes;
   const BlockHead head = *reinterpret_cast<BlockHead*>(block);
-  count(-static_cast<std::int64_t>(head.bytes));
+  observe::process_memory().remove(head.category, static_cast<std::int64_t>(head.bytes));
   if (head.in_arena) {
     comm::process_arena().deallocate(block);
   } else {
@@ -54,8 +44,9 @@ class ArenaAllocator final : public c10::Allocator {
       block = std::aligned_alloc(64, whole);
       TORCH_CHECK(block != nullptr, "out of memory: a tensor of ", bytes, " bytes");
     }
-    new (block) BlockHead{bytes, in_arena};
-    count(static_cast<std::int64_t>(bytes));
+    const observe::MemoryCategory category = observe::MemoryScope::current();
+    new (block) BlockHead{bytes, category, in_arena};
+    observe::process_memory().add(category, static_cast<std::int64_t>(bytes));
     void* data = static_cast<std::byte*>(block) + kHeadBytes;
     return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
   }
@@ -77,8 +68,14 @@ void use_shared_arena(std::size_t smallest) {
   (void)allocator;
 }
 
-TensorMemory tensor_memory() { return {now_bytes.load(), peak_bytes.load()}; }
-
-void reset_tensor_memory_peak() { peak_bytes = now_bytes.load(); }
+bool retag(const torch::Tensor& tensor, observe::MemoryCategory category) {
+  const c10::DataPtr& memory = tensor.storage().data_ptr();
+  if (memory.get() == nullptr || memory.get_deleter() != &release) return false;
+  auto& head = *reinterpret_cast<BlockHead*>(static_cast<std::byte*>(memory.get()) - kHeadBytes);
+  if (head.category == category) return true;
+  observe::process_memory().move(head.category, category, static_cast<std::int64_t>(head.bytes));
+  head.category = category;
+  return true;
+}
 
 }  // namespace convoy::params

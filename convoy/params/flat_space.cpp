@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "convoy/base/error.h"
+#include "convoy/observe/memory_meter.h"
 
 namespace convoy::params {
 namespace {
@@ -42,7 +43,7 @@ torch::ScalarType to_scalar_type(DType type) {
   throw Error(ErrorCode::kInternal, "unknown element type");
 }
 
-FlatSpace::FlatSpace(Model& model) {
+FlatSpace::FlatSpace(Model& model, const FlatMemory& memory) : memory_(memory) {
   std::unordered_map<const void*, std::size_t> seen;
   for (const NamedTensor& parameter : model.parameters()) {
     const torch::Tensor& tensor = parameter.tensor;
@@ -70,12 +71,14 @@ FlatSpace::FlatSpace(Model& model) {
   if (slots_.empty()) throw Error(ErrorCode::kInvalidArgument, "the model has no parameters");
 
   const torch::NoGradGuard no_grad;
-  values_ = torch::zeros({elements_}, torch::dtype(to_scalar_type(dtype_)));
+  values_ = observe::counted_as(observe::MemoryCategory::kParameters,
+                                [&] { return memory_.make(elements_, to_scalar_type(dtype_)); });
   for (ParameterSlot& slot : slots_) {
     const torch::Tensor place = view(values_, slot);
-    place.copy_(slot.tensor);
+    if (memory_.fills()) place.copy_(slot.tensor);
     slot.tensor.set_data(place);
   }
+  memory_.meet();
 }
 
 bool FlatSpace::in_place(const ParameterSlot& slot) const {
@@ -96,7 +99,7 @@ void FlatSpace::reclaim() {
                               fmt::join(slot.shape, ","), to_string(dtype_)));
     }
     const torch::Tensor place = view(values_, slot);
-    place.copy_(slot.tensor);
+    if (memory_.fills()) place.copy_(slot.tensor);
     slot.tensor.set_data(place);
   }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "convoy/base/dtype.h"
+#include "convoy/params/flat_memory.h"
 #include "convoy/params/model.h"
 
 namespace convoy::params {
@@ -40,10 +41,11 @@ struct ParameterSlot {
 /// Threads:    one caller at a time
 class FlatSpace {
  public:
-  /// Moves the model's parameters in.
+  /// Moves the model's parameters into the memory. Where ranks share it, they are those of the host's first rank.
+  /// Collective: all ranks of the memory's group, where it is shared
   /// Errors:     kNotSupported when parameters differ in type or are not float32 or float64 (names one); kInvalidArgument
   ///             when there is none
-  explicit FlatSpace(Model& model);
+  explicit FlatSpace(Model& model, const FlatMemory& memory = {});
 
   /// Returns the parameters in canonical order.
   const std::vector<ParameterSlot>& slots() const { return slots_; }
@@ -55,9 +57,13 @@ class FlatSpace {
   DType dtype() const { return dtype_; }
   /// Returns the values [elements()].
   const torch::Tensor& values() const { return values_; }
-  /// Makes another stretch of the same layout, all zero (a gradient, a moment).
-  torch::Tensor make_like() const { return torch::zeros_like(values_); }
-  /// Moves parameters back in that were given other memory since (torch::load gives each its own), with their values.
+  /// Makes another stretch of the same layout in the same memory, all zero (a gradient, a moment).
+  /// Collective: as the constructor
+  torch::Tensor make_like() const { return memory_.make(elements_, values_.scalar_type()); }
+  /// Returns the memory of all stretches.
+  const FlatMemory& memory() const { return memory_; }
+  /// Moves parameters back in that were given other memory since (torch::load gives each its own). Their values come
+  /// along where this rank fills the memory (FlatMemory::fills).
   /// Errors:     kInvalidArgument naming one whose shape or type has changed
   void reclaim();
   /// Checks that every parameter still lies in this memory: one that does not would be trained nowhere.
@@ -69,6 +75,7 @@ class FlatSpace {
  private:
   bool in_place(const ParameterSlot& slot) const;
 
+  const FlatMemory memory_;
   std::vector<ParameterSlot> slots_;
   std::int64_t elements_ = 0;
   std::int64_t parameter_elements_ = 0;

@@ -4,10 +4,12 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "convoy/params/divided_update.h"
 #include "convoy/params/flat_space.h"
 #include "convoy/params/update_kernels.h"
 #include "convoy/spec/blocks.h"
@@ -24,6 +26,8 @@ struct GradientSums {
   GradientScale scale;
   /// For each parameter whether any replica used it; others stay bitwise as they are, moments included.
   std::vector<bool> used;
+  /// Where ranks of a host share the parameters (FlatSpace::memory): what each of them updates, by its place on the host.
+  std::shared_ptr<const std::vector<std::vector<FlatSlice>>> shares{};
 };
 
 /// Which optimizer, with which constants; the learning rate is given to each update.
@@ -50,7 +54,8 @@ struct OptimizerOptions {
 };
 
 /// Updates parameters in the flat space. Every element is updated from itself alone, so any slice may be updated
-/// anywhere with the same result.
+/// anywhere with the same result: where the ranks of a host share the parameters, each updates its share of them.
+/// Collective: constructor and update, all ranks of the space's memory, where it is shared
 /// Threads:    one caller at a time
 class Optimizer final : public spec::Stateful {
  public:
@@ -58,9 +63,19 @@ class Optimizer final : public spec::Stateful {
   /// Errors:     kInvalidArgument for an unknown kind
   Optimizer(FlatSpace& space, const OptimizerOptions& options);
 
-  /// Updates all used parameters.
-  /// Cost:       one pass over values, sums and moments
+  /// Updates all used parameters. Where they are shared, it returns when all ranks have done their shares.
+  /// Cost:       one pass over values, sums and moments, or this rank's share of it
+  /// Errors:     what comm::barrier throws when a rank was lost meanwhile: settle() then completes the update
   void update(const GradientSums& sums, double rate);
+
+  /// After a step or an update that failed because ranks of this host were lost: completes the update that any of them
+  /// had begun, for all of them. Of `sums` only `flat` and `shares` count.
+  /// Returns whether one was completed; otherwise the parameters are those from before the step.
+  /// Collective: all survivors of the host, without their group
+  /// Errors:     kInvalidArgument where nothing is shared; what DividedUpdate::settle throws
+  bool settle(const GradientSums& sums, std::span<const int> lost, Duration limit);
+  /// Returns the division of updates; null where parameters are not shared.
+  const DividedUpdate* division() const { return division_.get(); }
 
   /// Lists "optimizer/<moment>/<parameter>" and "optimizer/updates", the number of updates of each parameter.
   std::vector<spec::StateEntry> state() override;
@@ -72,13 +87,22 @@ class Optimizer final : public spec::Stateful {
 
  private:
   template <typename T>
-  void update_slots(const GradientSums& sums, double rate);
+  void update_slice(const FlatSlice& slice, const T* sums, const GradientScale& scale, double rate);
+  void update_slice(const FlatSlice& slice, const torch::Tensor& sums, const GradientScale& scale, double rate);
+  void count_update(const std::vector<bool>& used);
+  void take_shares(const GradientSums& sums);
 
   FlatSpace& space_;
   const OptimizerOptions options_;
   bool owner_ = true;
   std::vector<std::pair<std::string, torch::Tensor>> moments_;
   torch::Tensor updates_;
+  // Set where parameters are shared.
+  std::unique_ptr<DividedUpdate> division_;
+  std::shared_ptr<const std::vector<std::vector<FlatSlice>>> shares_;
+  // Divided updates that are complete, and those that updates_ has counted.
+  std::int64_t completed_ = 0;
+  std::int64_t counted_ = 0;
 };
 
 /// Writes the sums of squares of the canonical blocks of elements [range.begin, range.end) of a stretch of the flat

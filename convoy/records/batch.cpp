@@ -25,7 +25,16 @@ std::int64_t index_of(const BatchSource& source, std::int64_t sample) {
   return index;
 }
 
+template <typename T>
+std::size_t bytes_of(const std::vector<T>& values) {
+  return values.capacity() * sizeof(T);
+}
+
 }  // namespace
+
+std::int64_t Batch::memory_bytes() const {
+  return static_cast<std::int64_t>(bytes_of(sample_ids) + bytes_of(values) + bytes_of(labels) + bytes_of(weights));
+}
 
 void begin_batch(const BatchSource& source, std::span<const std::int64_t> sample_ids,
                  std::span<const std::int64_t> picked, Batch& batch) {

@@ -27,6 +27,8 @@ struct Batch {
 
   /// Returns the number of samples.
   std::int64_t count() const { return static_cast<std::int64_t>(sample_ids.size()); }
+  /// Returns the bytes that its buffers take, with room that they have to spare.
+  std::int64_t memory_bytes() const;
 };
 
 /// Where a batch's samples come from.

@@ -133,6 +133,11 @@ bool Loader::prepare(std::int64_t step, const std::stop_token& stop, StepBatch& 
       if (!prepare(planned[i], batch.epoch, stop, mine.micro_batches[i])) return false;
     }
   }
+  std::int64_t bytes = 0;
+  for (const ReplicaBatches& mine : batch.replicas) {
+    for (const Batch& micro_batch : mine.micro_batches) bytes += micro_batch.memory_bytes();
+  }
+  if (bytes != batch.memory.bytes()) batch.memory = {observe::MemoryCategory::kBatch, bytes};
   batch.prepare = system_clock().now() - began;
   return true;
 }

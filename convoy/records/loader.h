@@ -11,6 +11,7 @@
 
 #include "convoy/base/clock.h"
 #include "convoy/base/mutex.h"
+#include "convoy/observe/memory_meter.h"
 #include "convoy/records/balance.h"
 #include "convoy/records/batch.h"
 #include "convoy/spec/replica_tree.h"
@@ -38,6 +39,8 @@ struct StepBatch {
   Duration prepare{0};
   /// How long next() waited for it: input that was not hidden behind compute.
   Duration waited{0};
+  /// Counts its buffers as MemoryCategory::kBatch.
+  observe::CountedMemory memory{};
 };
 
 /// What a loader prepares.

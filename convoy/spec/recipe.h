@@ -146,6 +146,8 @@ struct ParallelRecipe {
   std::int64_t bucket_bytes = 4 << 20;
   /// Whether buckets are exchanged while backward goes on.
   bool overlap = true;
+  /// Whether the ranks of a host have the parameters once, in shared memory, and each updates a share of them.
+  bool divide_update = true;
   /// Parameters that a replica did not use in a step: "allow" counts them as zero for it, "refuse" ends the run.
   std::string unused_parameters = "allow";
   /// Compute threads of each rank; part of the result, since kernels split work by thread.

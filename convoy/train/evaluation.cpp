@@ -8,6 +8,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/eval/imbalance.h"
+#include "convoy/observe/memory_meter.h"
 #include "convoy/records/batch.h"
 #include "convoy/records/table/csv.h"
 #include "convoy/spec/sample_plan.h"
@@ -43,9 +44,11 @@ OwnPart work_through(params::Model& model, const records::DataPart& part, const 
   const torch::NoGradGuard no_grad;
   const int positive = part.dataset->positive_class();
   OwnPart own;
+  observe::process_memory().enter(observe::MemoryPhase::kForward);
   model.train(false);
   for (std::int64_t number = mine.begin; number < mine.end; ++number) {
     records::Batch plain = records::evaluation_batch({*part.dataset, part.indexes}, number, options.batch);
+    const observe::CountedMemory counted(observe::MemoryCategory::kBatch, plain.memory_bytes());
     const params::Loss loss = model.forward(to_tensors(plain, options.type));
     own.losses.push_back(loss.sum.item<double>());
     check_shape(loss.output, plain.count(), part.dataset->classes());

@@ -9,9 +9,9 @@
 #include "convoy/base/log.h"
 #include "convoy/elastic/checkpoint/checkpoint.h"
 #include "convoy/eval/imbalance.h"
+#include "convoy/observe/memory_meter.h"
 #include "convoy/observe/step_timer.h"
 #include "convoy/parallel/data/data_parallel.h"
-#include "convoy/params/arena_allocator.h"
 #include "convoy/records/balance.h"
 #include "convoy/records/ledger/ledger.h"
 #include "convoy/records/ledger/ledger_check.h"
@@ -24,7 +24,6 @@
 namespace convoy::train {
 namespace {
 
-using observe::MemoryPhase;
 using observe::Part;
 
 // At most so many progress events a second: they are for people.
@@ -65,7 +64,6 @@ class Run {
 
   void go() {
     begin();
-    note_peak(MemoryPhase::kInitialisation);
     facts_.setup = system_clock().now() - started_;
     auto loader = task_.load(plan_, parallel_.replicas(), first_step_, std::max(first_step_, total_steps_));
     timer_.begin_step();
@@ -129,23 +127,12 @@ class Run {
     timer_.add(Part::kInputWait, input.waited);
     fault_.strike(step);
     if (fault_.spoils_input(step)) input.replicas.front().micro_batches.front().values.front() = std::nanf("");
-    std::int64_t batch_bytes = 0;
-    for (const records::ReplicaBatches& replica : input.replicas) {
-      for (const records::Batch& batch : replica.micro_batches) {
-        batch_bytes += static_cast<std::int64_t>(batch.values.size() * sizeof(float));
-      }
-    }
-    facts_.memory.batch = std::max(facts_.memory.batch, batch_bytes * (recipe_.data.prefetch + 1));
-
     const parallel::StepResult result = trainer_.gradient(step, input, system_clock().now() - begin);
     timer_.add(Part::kForward, result.forward);
     timer_.add(Part::kBackward, result.backward);
     timer_.add(Part::kCommExposed, result.exposed);
     timer_.add(Part::kWaitSlowest, result.wait_slowest);
     timer_.add(Part::kComm, covered(parallel_.bucket_times()));
-    note_peak(MemoryPhase::kForward, result.forward_peak_bytes);
-    note_peak(MemoryPhase::kBackward, result.backward_peak_bytes);
-    facts_.memory.gradient_partials = std::max(facts_.memory.gradient_partials, result.partial_bytes);
 
     const double rate = update(step, result);
     commit(step, input);
@@ -157,10 +144,8 @@ class Run {
 
   double update(std::int64_t step, const parallel::StepResult& result) {
     const auto span = timer_.measure(Part::kOptimizer);
-    params::reset_tensor_memory_peak();
-    const double rate = trainer_.update(step, result);
-    note_peak(MemoryPhase::kUpdate);
-    return rate;
+    observe::process_memory().enter(observe::MemoryPhase::kUpdate);
+    return trainer_.update(step, result);
   }
 
   void commit(std::int64_t step, const records::StepBatch& input) {
@@ -291,9 +276,6 @@ class Run {
       comm::barrier(group_);
       if (report_) ledger = check_ledger();
     }
-    facts_.memory.parameters = static_cast<std::int64_t>(parallel_.space().values().nbytes());
-    facts_.memory.gradients = parallel_.gradient_bytes();
-    facts_.memory.optimizer = trainer_.optimizer().state_bytes();
     if (!report_) return;
     report_->finish(facts_, ledger);
     for (const std::string& warning : report_->slow_rank_warnings()) services_.events.note("warning: " + warning);
@@ -308,12 +290,6 @@ class Run {
             {"missing", report.missing},
             {"redone_samples", report.redone_samples},
             {"ok", report.ok()}};
-  }
-
-  void note_peak(MemoryPhase phase) { note_peak(phase, params::tensor_memory().peak_bytes); }
-  void note_peak(MemoryPhase phase, std::int64_t bytes) {
-    std::int64_t& peak = facts_.memory.tensor_peak[phase];
-    peak = std::max(peak, bytes);
   }
 
   const TimePoint started_ = system_clock().now();

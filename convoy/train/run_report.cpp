@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 
+#include "convoy/observe/memory_meter.h"
+#include "convoy/observe/memory_report.h"
 #include "convoy/train/blas_facts.h"
 
 namespace convoy::train {
@@ -22,23 +23,6 @@ ordered_json breakdown(const observe::StepSummary& summary) {
     if (part == observe::Part::kWaitSlowest) parts["wait_stage"] = 0.0;
   }
   return parts;
-}
-
-ordered_json memory(const MemoryFacts& facts) {
-  const auto worst = std::max_element(facts.tensor_peak.begin(), facts.tensor_peak.end(),
-                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  const std::int64_t tensors = worst == facts.tensor_peak.end() ? 0 : worst->second;
-  const std::int64_t known = facts.parameters + facts.gradients + facts.gradient_partials + facts.optimizer;
-  ordered_json result = {{"parameters", facts.parameters},
-                         {"gradients", facts.gradients},
-                         {"gradient_partials", facts.gradient_partials},
-                         {"optimizer", facts.optimizer},
-                         {"activations", std::max<std::int64_t>(0, tensors - known)},
-                         {"batch", facts.batch},
-                         {"communication_buffers", facts.communication_buffers},
-                         {"other", 0}};
-  result["peak_phase"] = worst == facts.tensor_peak.end() ? "" : std::string(observe::to_string(worst->first));
-  return result;
 }
 
 }  // namespace
@@ -128,7 +112,7 @@ void RunReport::finish(const RunFacts& facts, const std::optional<ordered_json>&
     if (validation->second.contains("binary")) json["validation"]["binary"] = validation->second["binary"];
   }
   json["reached_target"] = facts.reached_target;
-  json["peak_memory_bytes"] = memory(facts.memory);
+  json["peak_memory_bytes"] = observe::to_json(observe::process_memory().peak());
   json["device_seconds"] = facts.ranks * to_seconds(facts.training);
   if (recipe_.cost.device_hour > 0) {
     json["cost"] = facts.ranks * to_seconds(facts.training) / 3600.0 * recipe_.cost.device_hour;
@@ -146,7 +130,9 @@ void RunReport::finish(const RunFacts& facts, const std::optional<ordered_json>&
   json["parameters_digest"] = facts.parameters_digest;
   const BlasFacts blas = blas_facts();
   json["blas"] = {{"library", blas.library}, {"kernel", blas.kernel}, {"threads", blas.threads}};
-  write_atomic(files_, directory_ + "/memory.json", json["peak_memory_bytes"].dump(2) + "\n");
+  const ordered_json memory =
+      observe::memory_json(observe::process_memory(), observe::read_resident_memory(local_files()));
+  write_atomic(files_, directory_ + "/memory.json", memory.dump(2) + "\n");
   write_atomic(files_, directory_ + "/summary.json", json.dump(2) + "\n");
 }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "convoy/base/files.h"
-#include "convoy/observe/memory_meter.h"
 #include "convoy/observe/metrics_log.h"
 #include "convoy/observe/slow_ranks.h"
 #include "convoy/observe/step_timer.h"
@@ -33,24 +32,6 @@ struct StepRow {
   std::int64_t samples = 0;
   /// Where its time went.
   observe::StepTimes times;
-};
-
-/// The peak of memory on one rank: what is known by category, and the most that tensors took in each phase.
-struct MemoryFacts {
-  /// Bytes of parameters.
-  std::int64_t parameters = 0;
-  /// Bytes of gradient sums.
-  std::int64_t gradients = 0;
-  /// The most bytes of this rank's gradients and partial sums at once.
-  std::int64_t gradient_partials = 0;
-  /// Bytes of moments.
-  std::int64_t optimizer = 0;
-  /// Bytes of batches that are prepared or in use.
-  std::int64_t batch = 0;
-  /// Bytes of buffers that only communication uses.
-  std::int64_t communication_buffers = 0;
-  /// The most bytes of tensors in each phase.
-  std::map<observe::MemoryPhase, std::int64_t> tensor_peak;
 };
 
 /// What the whole run is known by, beside its steps.
@@ -79,8 +60,6 @@ struct RunFacts {
   std::int64_t trained_samples = 0;
   /// Whether the run ended by its target.
   bool reached_target = false;
-  /// The peak of memory on rank 0.
-  MemoryFacts memory;
 };
 
 /// Gathers and writes. Only rank 0 has one.
@@ -104,7 +83,7 @@ class RunReport {
                         const std::vector<std::int64_t>& counts);
   /// Returns the samples per second over the last steps.
   double recent_samples_per_s() const;
-  /// Writes summary.json and memory.json; `ledger` is the check's result as JSON, if there was one.
+  /// Writes summary.json and memory.json, with the memory of this process (observe::process_memory); `ledger` is the check's result as JSON, if there was one.
   void finish(const RunFacts& facts, const std::optional<nlohmann::ordered_json>& ledger);
 
  private:

@@ -1,11 +1,13 @@
 #include "convoy/train/task.h"
 
 #include "convoy/elastic/checkpoint/agree.h"
+#include "convoy/observe/memory_meter.h"
 #include "convoy/records/balance.h"
 
 namespace convoy::train {
 
 params::Batch to_tensors(records::Batch& batch, torch::ScalarType type) {
+  const observe::MemoryScope scope(observe::MemoryCategory::kBatch);
   params::Batch tensors;
   if (batch.count() == 0) return tensors;
   std::vector<std::int64_t> shape{batch.count()};

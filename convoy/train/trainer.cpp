@@ -13,6 +13,7 @@ parallel::DataParallelOptions parallel_options(const spec::Recipe& recipe, int r
   options.replicas = replicas;
   options.bucket_bytes = recipe.parallel.bucket_bytes;
   options.overlap = recipe.parallel.overlap;
+  options.divide_update = recipe.parallel.divide_update;
   options.buffer_merge = parallel::to_buffer_merge(recipe.replicas.buffer_merge);
   options.unused = parallel::to_unused_parameters(recipe.parallel.unused_parameters);
   options.seed = static_cast<std::uint64_t>(recipe.task.seed);

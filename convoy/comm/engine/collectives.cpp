@@ -9,6 +9,7 @@
 #include "convoy/comm/group.h"
 #include "convoy/spec/collectives/all_reduce.h"
 #include "convoy/spec/collectives/barrier.h"
+#include "convoy/spec/collectives/ordered.h"
 
 namespace convoy::comm {
 namespace {
@@ -97,6 +98,15 @@ Work compressed_all_reduce_async(Group& group, const spec::OrderedLayout& layout
   collective.compression = compression;
   collective.residual = std::move(residual);
   return group.submit(std::move(collective));
+}
+
+Work ordered_reduce_scatter_async(Group& group, const spec::OrderedLayout& layout, std::vector<Buffer> inputs,
+                                  Buffer output, std::int64_t elements, DType dtype) {
+  check_ranks(group, "an ordered reduce_scatter", layout.owners.size());
+  auto schedule = group.schedule(
+      fmt::format("ordered_reduce_scatter {} {} {}", elements, to_string(dtype), layout_key(layout)),
+      [&] { return spec::ordered_reduce_scatter(layout, elements); });
+  return submit(group, std::move(schedule), std::move(inputs), std::move(output), dtype, ReduceOp::kSum);
 }
 
 Work all_reduce_async(Group& group, Buffer input, Buffer output, DType dtype, ReduceOp reduce) {

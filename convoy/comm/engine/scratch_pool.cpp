@@ -34,6 +34,7 @@ ScratchPool::Block ScratchPool::take(std::size_t bytes) {
   using Memory = std::unique_ptr<std::byte[], FreeScratch>;
   if (arena_ != nullptr) block.memory = Memory(static_cast<std::byte*>(arena_->allocate(bytes)), FreeScratch{arena_});
   if (block.memory == nullptr) block.memory = Memory(new std::byte[bytes], FreeScratch{});
+  block.counted = {observe::MemoryCategory::kCommunicationBuffers, static_cast<std::int64_t>(bytes)};
   return block;
 }
 

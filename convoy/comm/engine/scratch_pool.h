@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "convoy/comm/shared_memory/shared_arena.h"
+#include "convoy/observe/memory_meter.h"
 
 namespace convoy::comm {
 
@@ -25,6 +26,8 @@ class ScratchPool {
     std::unique_ptr<std::byte[], FreeScratch> memory;
     /// Its size.
     std::size_t bytes = 0;
+    /// Counts it as MemoryCategory::kCommunicationBuffers.
+    observe::CountedMemory counted{};
   };
   /// Takes memory from an arena, which it borrows, while that has any; from the heap without one.
   explicit ScratchPool(SharedArena* arena = nullptr) : arena_(arena) {}

@@ -1,8 +1,13 @@
 // A job: its store, its ranks, its end.
 #include "convoy/elastic/launcher/launcher.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "convoy/base/error.h"
 #include "convoy/comm/rendezvous/store_server.h"
@@ -11,6 +16,8 @@
 namespace convoy::elastic {
 namespace {
 
+constexpr int kFirstFreeFd = 16;
+
 // Whoever ignores SIGCHLD never learns how its children end.
 void expect_children() {
   struct sigaction action {};
@@ -18,6 +25,13 @@ void expect_children() {
   if (action.sa_handler != SIG_IGN) return;
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, nullptr);
+}
+
+// An empty file without a name, above the descriptors that ranks use.
+OwnedFd make_state_file() {
+  const OwnedFd low(::memfd_create("convoy-state", MFD_CLOEXEC));
+  if (!low.valid()) throw Error(ErrorCode::kIo, fmt::format("cannot make the job's state file: {}", std::strerror(errno)));
+  return OwnedFd(::fcntl(low.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
 }
 
 }  // namespace
@@ -39,6 +53,9 @@ LaunchResult launch(const LaunchOptions& options) {
   command.program = find_program(options.program);
   command.arguments = options.arguments;
   const Environment environment = job_environment(options);
+  // What ranks have in common on this host; held here too, so that it outlives each of them.
+  const OwnedFd state_file = make_state_file();
+  command.state_file = state_file.get();
   const comm::StoreServer store;
   Supervisor supervisor(options);
   for (int rank = 0; rank < options.ranks; ++rank) {

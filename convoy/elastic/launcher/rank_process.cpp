@@ -14,14 +14,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "convoy/base/error.h"
+#include "convoy/comm/shared_memory/host_memory.h"
 
 namespace convoy::elastic {
 namespace {
 
 // All descriptors of a start lie above those that the rank will use, so that moving one never overwrites another.
 constexpr int kFirstOwnFd = 16;
+
+const std::string kStateVariable = std::string(comm::kStateFileVariable) + "=";
 
 [[noreturn]] void fail_io(const char* what) {
   const int reason = errno;
@@ -68,6 +72,7 @@ struct ChildSetup {
   int output;
   int errors;
   int events;
+  int state;
   int failure;
 };
 
@@ -83,7 +88,8 @@ struct ChildSetup {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   const bool placed = ::dup2(setup.input, STDIN_FILENO) >= 0 && ::dup2(setup.output, STDOUT_FILENO) >= 0 &&
-                      ::dup2(setup.errors, STDERR_FILENO) >= 0 && ::dup2(setup.events, kEventsFd) >= 0;
+                      ::dup2(setup.errors, STDERR_FILENO) >= 0 && ::dup2(setup.events, kEventsFd) >= 0 &&
+                      (setup.state < 0 || ::dup2(setup.state, kStateFd) >= 0);
   if (placed) ::execve(setup.program, setup.arguments, setup.environment);
   const int reason = errno;
   [[maybe_unused]] const ssize_t told = ::write(setup.failure, &reason, sizeof reason);
@@ -132,6 +138,9 @@ RankProcess start_rank_process(const RankCommand& command) {
   std::vector<std::string> environment_texts;
   for (const auto& entry : command.environment) environment_texts.push_back(entry.first + "=" + entry.second);
   environment_texts.push_back(fmt::format("CONVOY_EVENTS_FD={}", kEventsFd));
+  // Of a launcher further up nothing is passed on.
+  std::erase_if(environment_texts, [](const std::string& text) { return text.starts_with(kStateVariable); });
+  if (command.state_file >= 0) environment_texts.push_back(fmt::format("{}{}", kStateVariable, kStateFd));
   std::vector<char*> arguments = pointers(argument_texts);
   std::vector<char*> environment = pointers(environment_texts);
 
@@ -142,7 +151,7 @@ RankProcess start_rank_process(const RankCommand& command) {
   const OwnedFd input = lift(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const ChildSetup setup = {
       command.program.c_str(), arguments.data(),   environment.data(), ::getpid(),         input.get(),
-      output.write.get(),      errors.write.get(), events.write.get(), failure.write.get()};
+      output.write.get(),      errors.write.get(), events.write.get(), command.state_file, failure.write.get()};
   RankProcess process;
   process.pid = ::fork();
   if (process.pid < 0) fail_io("no process");

@@ -14,6 +14,9 @@ namespace convoy::elastic {
 /// The descriptor on which every rank finds its pipe for events (CONVOY_EVENTS_FD).
 inline constexpr int kEventsFd = 3;
 
+/// The descriptor on which every rank finds the job's state file on this host (comm::kStateFileVariable).
+inline constexpr int kStateFd = 4;
+
 /// What to start.
 struct RankCommand {
   /// The path of the program.
@@ -22,6 +25,8 @@ struct RankCommand {
   std::vector<std::string> arguments;
   /// Its whole environment.
   Environment environment;
+  /// A file that it gets as kStateFd; -1 for none.
+  int state_file = -1;
 };
 
 /// A started rank and our ends of its pipes, which never block.
@@ -43,7 +48,7 @@ struct RankProcess {
 /// Errors:     kInvalidArgument naming the program
 std::string find_program(const std::string& name);
 
-/// Starts a rank: in its own process group, with an empty standard input, no other descriptor of ours, no signal
+/// Starts a rank: in its own process group, with an empty standard input, no further descriptor of ours, no signal
 /// blocked, and killed by the kernel when the calling thread ends.
 /// Blocking:   returns when the program runs
 /// Errors:     kInvalidArgument when the program cannot be run, kIo when the system has no more processes or

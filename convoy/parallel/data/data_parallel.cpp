@@ -7,7 +7,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
-#include "convoy/params/arena_allocator.h"
+#include "convoy/observe/memory_meter.h"
 #include "convoy/params/random_scope.h"
 #include "convoy/spec/blocks.h"
 
@@ -32,7 +32,8 @@ double seconds_now() { return to_seconds(system_clock().now().time_since_epoch()
 // What ranks tell each other at the end of a step: one vector of doubles in which every element has one rank that fills
 // it (others leave 0) or is a small count, so that a sum is exact whatever its order.
 struct DataParallel::Status {
-  Status(std::size_t replicas, std::size_t ranks, std::size_t slots) : values(2 * (replicas + ranks + slots), 0.0) {
+  Status(std::size_t replicas, std::size_t ranks, std::size_t slots, std::size_t blocks_here)
+      : values(2 * (replicas + ranks + slots) + blocks_here, 0.0) {
     std::span<double> rest(values);
     const auto take = [&rest](std::size_t size) {
       const std::span<double> part = rest.first(size);
@@ -45,6 +46,7 @@ struct DataParallel::Status {
     own_work_ms = take(ranks);
     uses = take(slots);
     omissions = take(slots);
+    blocks = take(blocks_here);
   }
   std::vector<double> values;
   std::span<double> losses;
@@ -54,6 +56,8 @@ struct DataParallel::Status {
   // For each parameter, how many replicas used it; and how many had samples but did not.
   std::span<double> uses;
   std::span<double> omissions;
+  // Divided exchange: the sums of squares of canonical blocks, each filled by the rank that has the whole block.
+  std::span<double> blocks;
   // This rank's share of the omissions, as (replica, slot).
   std::vector<std::pair<int, std::size_t>> omitted_here;
 };
@@ -71,7 +75,7 @@ DataParallel::DataParallel(params::Model& model, comm::Group& group, const DataP
       options_(options),
       layout_(make_layout(options.replicas, group.size())),
       range_(layout_.owners[static_cast<std::size_t>(group.rank())]),
-      space_(model),
+      space_(model, options.divide_update ? params::FlatMemory::of_host(group) : params::FlatMemory()),
       buffers_(model, options.replicas, range_, options.buffer_merge),
       hooks_(space_),
       exchange_(space_, group, layout_, options.bucket_bytes, options.overlap) {
@@ -99,11 +103,15 @@ void DataParallel::equalise() {
                             space_.slots().size(), space_.slots().front().name, space_.slots().back().name));
   }
   space_.reclaim();
-  const torch::Tensor& values = space_.values();
-  comm::broadcast_async(group_,
-                        comm::Buffer({comm::Extent{static_cast<std::byte*>(values.data_ptr()), values.numel()}}), 0,
-                        space_.dtype())
-      .wait();
+  // Of a host that shares its memory one rank writes; the others take what they are sent elsewhere.
+  const torch::Tensor values = space_.memory().fills() ? space_.values() : torch::empty_like(space_.values());
+  if (!exchange_.divided()) {
+    comm::broadcast_async(group_,
+                          comm::Buffer({comm::Extent{static_cast<std::byte*>(values.data_ptr()), values.numel()}}), 0,
+                          space_.dtype())
+        .wait();
+  }
+  space_.memory().meet();
   for (const params::NamedTensor& buffer : model_.buffers()) {
     if (buffer.tensor.numel() == 0) continue;
     comm::broadcast_async(
@@ -132,18 +140,16 @@ void DataParallel::run_replica(std::int64_t step, int replica, const std::vector
     if (!micro_batches[i].input.defined()) continue;
     const params::RandomScope random({options_.seed, step, replica, static_cast<int>(i)});
     const TimePoint begin = system_clock().now();
-    params::reset_tensor_memory_peak();
+    observe::process_memory().enter(observe::MemoryPhase::kForward);
     const params::Loss loss = model_.forward(micro_batches[i]);
     const TimePoint middle = system_clock().now();
-    result.forward_peak_bytes = std::max(result.forward_peak_bytes, params::tensor_memory().peak_bytes);
-    params::reset_tensor_memory_peak();
+    observe::process_memory().enter(observe::MemoryPhase::kBackward);
     status.losses[index] += loss.sum.item<double>();
     status.counts[index] += static_cast<double>(loss.count);
     if (i == last) hooks_.deliver_to(exchange_);
     if (loss.sum.requires_grad()) loss.sum.backward();
     result.forward += middle - begin;
     result.backward += system_clock().now() - middle;
-    result.backward_peak_bytes = std::max(result.backward_peak_bytes, params::tensor_memory().peak_bytes);
   }
   hooks_.end_replica();
   for (std::size_t slot = 0; slot < status.uses.size(); ++slot) {
@@ -163,7 +169,7 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   space_.check_in_place();
   StepResult result;
   Status status(static_cast<std::size_t>(options_.replicas), static_cast<std::size_t>(group_.size()),
-                space_.slots().size());
+                space_.slots().size(), exchange_.divided() ? block_count() : 0);
   hooks_.begin_step();
   std::vector<bool> active;
   for (std::size_t slot = 0; slot < space_.slots().size(); ++slot) active.push_back(hooks_.active(slot));
@@ -179,8 +185,13 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   status.own_work_ms[static_cast<std::size_t>(group_.rank())] =
       even_share * to_ms(input + result.forward + result.backward);
   const comm::Buffer shared{std::span<double>(status.values)};
-  exchange_.follow_with(comm::all_reduce_async(group_, shared, shared, DType::kFloat64));
-  exchange_.wait();
+  if (exchange_.divided()) {
+    exchange_.wait_and_square(status.blocks);
+    comm::all_reduce_async(group_, shared, shared, DType::kFloat64).wait();
+  } else {
+    exchange_.follow_with(comm::all_reduce_async(group_, shared, shared, DType::kFloat64));
+    exchange_.wait();
+  }
 
   for (int replica = 0; replica < options_.replicas; ++replica) {
     const double loss = status.losses[static_cast<std::size_t>(replica)];
@@ -191,7 +202,7 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   if (options_.unused == UnusedParameters::kRefuse) check_unused(step, status);
   const double count = spec::tree_sum(status.counts);
   if (count <= 0) throw Error(ErrorCode::kFailed, fmt::format("no sample counted in step {}", step));
-  result.gradient_norm = exchange_norm(count);
+  result.gradient_norm = exchange_.divided() ? divided_norm(status.blocks, count) : exchange_norm(count);
   if (!std::isfinite(result.gradient_norm)) fail_gradient(step);
   exchange_.learn_order();
   exchange_.release();
@@ -199,6 +210,7 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   result.count = static_cast<std::int64_t>(count);
   result.loss = spec::tree_sum(status.losses) / count;
   result.gradient.flat = exchange_.sums();
+  result.gradient.shares = exchange_.shares();
   result.gradient.scale.count = count;
   for (const double uses : status.uses) result.gradient.used.push_back(uses > 0);
   result.own_work_ms.assign(status.own_work_ms.begin(), status.own_work_ms.end());
@@ -210,10 +222,19 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   return result;
 }
 
+std::size_t DataParallel::block_count() const {
+  return static_cast<std::size_t>((space_.elements() + spec::kBlockElements - 1) / spec::kBlockElements);
+}
+
+double DataParallel::divided_norm(std::span<double> blocks, double count) {
+  exchange_.square_mixed(blocks);
+  return std::sqrt(spec::tree_sum(blocks)) / count;
+}
+
 double DataParallel::exchange_norm(double count) {
   // Each rank squares its shard of blocks; the sums of all blocks are then added in canonical order on every rank.
   const spec::ElementRange mine = spec::shard_range(space_.elements(), group_.size(), group_.rank());
-  std::vector<double> blocks(static_cast<std::size_t>((space_.elements() + spec::kBlockElements - 1) / spec::kBlockElements));
+  std::vector<double> blocks(block_count());
   if (mine.size() > 0) {
     params::block_square_sums(space_, exchange_.sums(), mine, blocks.data() + mine.begin / spec::kBlockElements);
   }

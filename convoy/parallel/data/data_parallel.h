@@ -44,6 +44,10 @@ struct DataParallelOptions {
   UnusedParameters unused = UnusedParameters::kAllow;
   /// Seeds random layers.
   std::uint64_t seed = 1;
+  /// Whether the ranks of a host have the parameters once, in memory that they share, and each updates a share of them;
+  /// never changes results. Then params::Optimizer is the only one to change parameters, and what else a program does to
+  /// them it does on one rank of each host.
+  bool divide_update = false;
 };
 
 /// What one step found; equal on all ranks apart from the times.
@@ -66,10 +70,8 @@ struct StepResult {
   /// The own work of each rank in milliseconds, equal on all ranks: input, forward and backward, without waiting for
   /// another rank. Scaled to an even share of the replicas, so that a rank that was dealt more of them is not slow for it.
   std::vector<double> own_work_ms;
-  /// The most bytes of gradients and partial sums alive at once, and of all tensors in forward and backward passes.
+  /// The most bytes of gradients and partial sums alive at once.
   std::int64_t partial_bytes = 0;
-  std::int64_t forward_peak_bytes = 0;
-  std::int64_t backward_peak_bytes = 0;
 };
 
 /// Trains a model on logical replicas dealt out over the ranks of a group.
@@ -119,7 +121,9 @@ class DataParallel final : public spec::Stateful {
   struct Status;
   void run_replica(std::int64_t step, int replica, const std::vector<params::Batch>& micro_batches, StepResult& result,
                    Status& status);
+  std::size_t block_count() const;
   double exchange_norm(double count);
+  double divided_norm(std::span<double> blocks, double count);
   void check_unused(std::int64_t step, const Status& status);
   [[noreturn]] void fail_gradient(std::int64_t step);
 

@@ -4,12 +4,34 @@
 #include <numeric>
 
 #include "convoy/base/error.h"
+#include "convoy/comm/shared_memory/host_memory.h"
+#include "convoy/observe/memory_meter.h"
+#include "convoy/params/arena_allocator.h"
+#include "convoy/params/optimizer.h"
+#include "convoy/spec/blocks.h"
 
 namespace convoy::parallel {
 namespace {
 
 comm::Extent extent_of(const torch::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data_ptr()), tensor.numel()};
+}
+
+bool on_one_host(const comm::Group& group) {
+  return comm::ranks_of_host(group).size() == static_cast<std::size_t>(group.size());
+}
+
+// Where parameters are shared but the exchange is not divided, every rank takes the whole sum into memory of its own.
+torch::Tensor make_sums(const params::FlatSpace& space, bool divided) {
+  const observe::MemoryScope scope(observe::MemoryCategory::kGradients);
+  if (divided || !space.memory().shared()) return space.make_like();
+  return params::FlatMemory().make(space.elements(), space.values().scalar_type());
+}
+
+std::vector<FlatPlace> places_of(const params::FlatSpace& space) {
+  std::vector<FlatPlace> places;
+  for (const params::ParameterSlot& slot : space.slots()) places.push_back({slot.offset, slot.elements});
+  return places;
 }
 
 }  // namespace
@@ -21,12 +43,16 @@ GradientExchange::GradientExchange(const params::FlatSpace& space, comm::Group& 
       layout_(layout),
       bucket_bytes_(bucket_bytes),
       overlap_(overlap),
+      divided_(space.memory().shared() && on_one_host(group)),
       additions_(additions_by_replica(layout.leaves, layout.owners[static_cast<std::size_t>(group.rank())])),
       order_(space.slots().size()),
       partials_(space.slots().size()),
-      sums_(space.make_like()) {
+      sums_(make_sums(space, divided_)) {
   // Until the order is learnt: gradients arrive about in reverse.
   std::iota(order_.rbegin(), order_.rend(), std::size_t{0});
+  if (space.memory().shared() && !divided_) {
+    shares_ = plan_even_shares(places_of(space), space.elements(), space.memory().sharers());
+  }
 }
 
 GradientExchange::~GradientExchange() {
@@ -71,6 +97,9 @@ void GradientExchange::plan_buckets() {
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     for (const std::size_t slot : buckets_[i].slots) bucket_of_[slot] = i;
   }
+  if (!divided_) return;
+  shards_ = plan_shards(places_of(space_), buckets_, group_.size(), group_.rank());
+  shares_ = shards_.shares;
 }
 
 void GradientExchange::begin_replica() { taken_.assign(space_.slots().size(), false); }
@@ -84,6 +113,7 @@ void GradientExchange::take(std::size_t slot, torch::Tensor gradient) {
 }
 
 void GradientExchange::push(std::size_t slot, torch::Tensor gradient) {
+  params::retag(gradient, observe::MemoryCategory::kGradientPartials);
   const auto bytes = static_cast<std::int64_t>(gradient.nbytes());
   alive_bytes_ += bytes;
   partial_bytes_ = std::max(partial_bytes_, alive_bytes_);
@@ -129,11 +159,30 @@ void GradientExchange::launch(std::size_t bucket) {
     for (const std::size_t slot : slots) extents.push_back(extent_of(partials_[slot].sums()[k]));
     inputs.emplace_back(std::move(extents));
   }
-  std::vector<comm::Extent> outputs;
-  for (const std::size_t slot : slots) outputs.push_back(extent_of(space_.view(sums_, space_.slots()[slot])));
+  comm::Buffer output = output_of(bucket);
   times_[bucket].launched = system_clock().now();
-  works_.push_back(comm::ordered_all_reduce_async(group_, layout_, std::move(inputs),
-                                                  comm::Buffer(std::move(outputs)), space_.dtype()));
+  if (divided_) {
+    const std::int64_t elements = buckets_[bucket].bytes / static_cast<std::int64_t>(element_bytes(space_.dtype()));
+    works_.push_back(comm::ordered_reduce_scatter_async(group_, layout_, std::move(inputs), std::move(output), elements,
+                                                        space_.dtype()));
+  } else {
+    works_.push_back(
+        comm::ordered_all_reduce_async(group_, layout_, std::move(inputs), std::move(output), space_.dtype()));
+  }
+}
+
+comm::Buffer GradientExchange::output_of(std::size_t bucket) const {
+  std::vector<comm::Extent> outputs;
+  if (divided_) {
+    for (const params::FlatSlice& slice : shards_.buckets[bucket][static_cast<std::size_t>(group_.rank())]) {
+      outputs.push_back(extent_of(sums_.narrow(0, slice.begin, slice.count)));
+    }
+  } else {
+    for (const std::size_t slot : buckets_[bucket].slots) {
+      outputs.push_back(extent_of(space_.view(sums_, space_.slots()[slot])));
+    }
+  }
+  return comm::Buffer(std::move(outputs));
 }
 
 void GradientExchange::follow_with(comm::Work work) { works_.push_back(std::move(work)); }
@@ -141,6 +190,34 @@ void GradientExchange::follow_with(comm::Work work) { works_.push_back(std::move
 void GradientExchange::wait() {
   comm::wait_all(works_);
   for (std::size_t i = 0; i < times_.size(); ++i) times_[i].finished = works_[i].completed_at();
+}
+
+void GradientExchange::wait_and_square(std::span<double> blocks) {
+  try {
+    for (std::size_t i = 0; i < works_.size(); ++i) {
+      works_[i].wait();
+      times_[i].finished = works_[i].completed_at();
+      square(shards_.own_blocks[i], blocks);
+    }
+  } catch (...) {
+    const std::exception_ptr first = std::current_exception();
+    try {
+      comm::wait_all(works_);
+    } catch (const std::exception&) {
+      // The first failure says what was wrong.
+    }
+    std::rethrow_exception(first);
+  }
+}
+
+void GradientExchange::square_mixed(std::span<double> blocks) const { square(shards_.mixed_blocks, blocks); }
+
+void GradientExchange::square(std::span<const BlockRun> runs, std::span<double> blocks) const {
+  for (const BlockRun& run : runs) {
+    const spec::ElementRange range{run.begin * spec::kBlockElements,
+                                   std::min(run.end * spec::kBlockElements, space_.elements())};
+    params::block_square_sums(space_, sums_, range, blocks.data() + run.begin);
+  }
 }
 
 void GradientExchange::learn_order() {

@@ -4,6 +4,9 @@
 // Words: a gradient is *taken* for one replica; a parameter is *complete* when the rank's last replica has been taken; a
 // bucket is *ready* when all its parameters are complete, and *launched* once all earlier buckets are. All ranks launch
 // the same buckets in the same order: the order in which gradients arrived on rank 0 in the first step.
+//
+// The exchange is *divided* where all ranks are on one host and share its memory: each rank sums its shard of a bucket into
+// sums that lie once on the host, and nobody copies the rest.
 #pragma once
 
 #include <torch/torch.h>
@@ -14,6 +17,7 @@
 #include "convoy/comm/group.h"
 #include "convoy/parallel/data/buckets.h"
 #include "convoy/parallel/data/partial_sums.h"
+#include "convoy/parallel/data/shard_plan.h"
 #include "convoy/params/flat_space.h"
 #include "convoy/params/gradient_sink.h"
 #include "convoy/spec/schedule/schedule.h"
@@ -50,11 +54,21 @@ class GradientExchange final : public params::GradientSink {
   void finish_launching();
   /// Adds an operation that was submitted after the buckets and is waited for with them.
   void follow_with(comm::Work work);
-  /// Waits for all buckets and what follows them; afterwards sums() holds the step's gradient.
+  /// Waits for all buckets and what follows them; afterwards sums() holds the step's gradient (of a divided exchange: this
+  /// rank's shards of it).
   void wait();
+  /// Divided: waits for all buckets and meanwhile writes the sums of squares of those canonical blocks that lie in this
+  /// rank's shards alone to `blocks`, by their number.
+  void wait_and_square(std::span<double> blocks);
+  /// Divided: the same for the blocks that lie in several ranks' shards. All ranks must have waited for their buckets.
+  void square_mixed(std::span<double> blocks) const;
   /// Called after a step that succeeded: learns the order of arrival in the first one.
   void learn_order();
 
+  /// Returns whether the exchange is divided.
+  bool divided() const { return divided_; }
+  /// Returns who updates what, by place on the host; null where every rank updates everything.
+  const std::shared_ptr<const SharesByRank>& shares() const { return shares_; }
   /// Returns the summed gradients [FlatSpace::elements()]; zero where no gradient is asked for.
   const torch::Tensor& sums() const { return sums_; }
   /// Returns whether the present replica has used a parameter so far.
@@ -76,6 +90,8 @@ class GradientExchange final : public params::GradientSink {
   void complete(std::size_t slot);
   void launch_ready();
   void launch(std::size_t bucket);
+  comm::Buffer output_of(std::size_t bucket) const;
+  void square(std::span<const BlockRun> runs, std::span<double> blocks) const;
 
   // Constant.
   const params::FlatSpace& space_;
@@ -83,6 +99,7 @@ class GradientExchange final : public params::GradientSink {
   const spec::OrderedLayout layout_;
   const std::int64_t bucket_bytes_;
   const bool overlap_;
+  const bool divided_;
   const std::vector<int> additions_;
   // The plan, renewed when the order or the set of active parameters changes.
   std::vector<std::size_t> order_;
@@ -90,6 +107,8 @@ class GradientExchange final : public params::GradientSink {
   std::vector<bool> active_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> bucket_of_;
+  ShardPlan shards_;
+  std::shared_ptr<const SharesByRank> shares_;
   // One step.
   std::vector<PartialSums> partials_;
   std::vector<bool> taken_;

@@ -228,6 +228,11 @@ Keys sharing_keys() {
        {},
        kSpeed},
       {CONVOY_KEY(parallel, overlap), "Whether buckets are exchanged while backward goes on.", any(), {}, kSpeed},
+      {CONVOY_KEY(parallel, divide_update),
+       "Whether the ranks of a host have the parameters once, in shared memory, and each updates a share of them.",
+       any(),
+       {},
+       kSpeed},
       {CONVOY_KEY(parallel, unused_parameters),
        "Parameters that a replica did not use in a step: `allow` counts them as zero for it, `refuse` ends the run and "
        "names them.",

@@ -14,6 +14,7 @@
 #include "convoy/spec/topology.h"
 #include "convoy/train/event_pipe.h"
 #include "convoy/train/model_sizes.h"
+#include "convoy/train/profile/profile.h"
 #include "convoy/train/run.h"
 #include "convoy/train/session.h"
 #include "convoy/train/verify/verify.h"
@@ -23,20 +24,22 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: convoy-rank --recipe FILE --out DIR [--resume | --model-sizes | --probe STEPS | "
-    "--reference RANKS --probe STEPS]";
+    "--reference RANKS --probe STEPS | --profile STEPS [--warmup STEPS] [--memory-limit BYTES]]";
 
 // What this process was asked for.
 struct Request {
   RunRequest run;
   std::optional<ProbeRequest> probe;
+  std::optional<ProfileRequest> profile;
   bool model_sizes = false;
 };
 
-std::int64_t number_of(const std::string& option, const std::string& text) {
+std::int64_t number_of(const std::string& option, const std::string& text, std::int64_t least = 1) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size() && number >= 1) return number;
-  throw Error(ErrorCode::kInvalidArgument, option + " takes a whole number from 1 on, not '" + text + "'");
+  if (error == std::errc() && end == text.data() + text.size() && number >= least) return number;
+  throw Error(ErrorCode::kInvalidArgument,
+              option + " takes a whole number from " + std::to_string(least) + " on, not '" + text + "'");
 }
 
 Request read_request(const std::vector<std::string>& arguments) {
@@ -44,6 +47,8 @@ Request read_request(const std::vector<std::string>& arguments) {
   RunRequest& request = all.run;
   ProbeRequest probe;
   bool probes = false;
+  ProfileRequest profile;
+  bool profiles = false;
   std::string recipe;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool has_value = i + 1 < arguments.size();
@@ -57,6 +62,13 @@ Request read_request(const std::vector<std::string>& arguments) {
     } else if (arguments[i] == "--reference" && has_value) {
       probe.reference = true;
       probe.reference_ranks = static_cast<int>(number_of("--reference", arguments[++i]));
+    } else if (arguments[i] == "--profile" && has_value) {
+      profile.steps = number_of("--profile", arguments[++i]);
+      profiles = true;
+    } else if (arguments[i] == "--warmup" && has_value) {
+      profile.warmup = number_of("--warmup", arguments[++i], 0);
+    } else if (arguments[i] == "--memory-limit" && has_value) {
+      profile.memory_limit_bytes = number_of("--memory-limit", arguments[++i]);
     } else if (arguments[i] == "--resume") {
       request.resume = true;
     } else if (arguments[i] == "--model-sizes") {
@@ -66,6 +78,7 @@ Request read_request(const std::vector<std::string>& arguments) {
     }
   }
   if (probes) all.probe = probe;
+  if (profiles) all.profile = profile;
   if (recipe.empty() || request.directory.empty()) {
     throw Error(ErrorCode::kInvalidArgument, kUsage);
   }
@@ -110,6 +123,8 @@ void run_in_session(const Request& request, const zoo::Registry& models, EventPi
   try {
     if (request.model_sizes) {
       write_model_sizes(request.run, services);
+    } else if (request.profile) {
+      run_profile(request.run, *request.profile, services);
     } else {
       request.probe ? run_probe(request.run, *request.probe, services) : run(request.run, services);
     }

@@ -49,7 +49,8 @@ Batch images(std::int64_t step, int replica, int micro, std::int64_t n) {
 }
 
 // Trains 8 steps on so many ranks and returns the digest of rank 0.
-std::string train(int ranks, int replicas, bool overlap, std::int64_t bucket_bytes, const std::string& optimizer_kind) {
+std::string train(int ranks, int replicas, bool overlap, std::int64_t bucket_bytes, const std::string& optimizer_kind,
+                  bool divide = false, const spec::HostOfRank& hosts = {}) {
   torch::manual_seed(11);
   const SmallCnnImpl start;  // every rank starts from a copy of the same values
   std::string digest;
@@ -65,7 +66,9 @@ std::string train(int ranks, int replicas, bool overlap, std::int64_t bucket_byt
     options.overlap = overlap;
     options.bucket_bytes = bucket_bytes;
     options.seed = 5;
+    options.divide_update = divide;
     DataParallel parallel(*model, group, options);
+    EXPECT_EQ(parallel.space().memory().shared(), divide && ranks > 1);
     params::OptimizerOptions optimizer_options;
     optimizer_options.kind = optimizer_kind;
     optimizer_options.momentum = optimizer_kind == "sgd" ? 0.9 : 0.0;
@@ -83,7 +86,7 @@ std::string train(int ranks, int replicas, bool overlap, std::int64_t bucket_byt
     }
     const std::string mine = parallel.digest();
     if (group.rank() == 0) digest = mine;
-  });
+  }, hosts);
   return digest;
 }
 
@@ -104,6 +107,26 @@ TEST(Replicas, DoNotDependOnBucketsOrOverlap) {
   EXPECT_EQ(train(3, 4, true, 1, "adam"), alone) << "a bucket for each parameter";
   EXPECT_EQ(train(3, 4, false, 1 << 12, "adam"), alone) << "without overlap";
   EXPECT_EQ(train(2, 4, true, 1 << 30, "adam"), alone) << "one bucket";
+}
+
+TEST(Replicas, GiveTheSameBitsWhereTheUpdateIsDivided) {
+  torch::set_num_threads(1);
+  for (const std::string kind : {"sgd", "adam", "adamw"}) {
+    const std::string alone = train(1, 8, true, 1 << 12, kind);
+    for (const int ranks : {1, 2, 3, 5, 8}) {
+      EXPECT_EQ(train(ranks, 8, true, 1 << 12, kind, true), alone) << kind << " on " << ranks << " ranks";
+    }
+    EXPECT_EQ(train(3, 8, false, 1 << 30, kind, true), alone) << kind << " in one bucket, without overlap";
+    EXPECT_EQ(train(3, 8, true, 1, kind, true), alone) << kind << " in a bucket for each parameter";
+  }
+}
+
+TEST(Replicas, GiveTheSameBitsWhereTheUpdateIsDividedInsideEachHost) {
+  torch::set_num_threads(1);
+  const std::string alone = train(1, 8, true, 1 << 12, "adam");
+  EXPECT_EQ(train(4, 8, true, 1 << 12, "adam", true, {0, 0, 1, 1}), alone);
+  EXPECT_EQ(train(3, 8, true, 1 << 12, "adam", true, {0, 1, 1}), alone) << "one rank alone on its host";
+  EXPECT_EQ(train(5, 8, true, 1 << 12, "adam", true, {0, 0, 0, 1, 1}), alone) << "hosts of different sizes";
 }
 
 // Logistic regression in float64 on eight unequal parts.

@@ -262,6 +262,18 @@ TEST_F(Launcher, LeaksNoDescriptors) {
   expect_nobody_left();
 }
 
+TEST_F(Launcher, GivesRanksOneStateFileThatOutlivesThem) {
+  // Rank 0 is gone, without a word, when rank 1 reads what it wrote.
+  const LaunchResult result = launch(ranks(2,
+                                           "if [ $RANK = 0 ]; then echo kept > /proc/self/fd/$CONVOY_STATE_FD; exit 0; fi; "
+                                           "for i in $(seq 500); do "
+                                           "grep -q kept /proc/self/fd/$CONVOY_STATE_FD && exit 0; sleep 0.02; done; exit 7"));
+  EXPECT_TRUE(result.ok()) << result.message;
+  ::setenv("CONVOY_STATE_FD", "99", 1);
+  EXPECT_TRUE(launch(ranks(1, "[ $CONVOY_STATE_FD = 4 ]")).ok()) << "a launcher further up has another file";
+  ::unsetenv("CONVOY_STATE_FD");
+}
+
 TEST_F(Launcher, RefusesWhatItCannotStart) {
   const auto refuses = [](LaunchOptions options, const std::string& words) {
     try {

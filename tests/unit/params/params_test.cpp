@@ -134,15 +134,59 @@ TEST(ArenaAllocator, PutsLargeTensorsWherePeersCanReadThem) {
 
 TEST(ArenaAllocator, CountsWhatTensorsTake) {
   use_shared_arena();
-  const std::int64_t before = tensor_memory().now_bytes;
-  reset_tensor_memory_peak();
+  observe::MemoryMeter& meter = observe::process_memory();
+  const std::int64_t before = meter.total();
+  meter.reset_peaks();
   {
     const torch::Tensor first = torch::empty({1000}, torch::kFloat32);
     const torch::Tensor second = torch::empty({10}, torch::kFloat64);
-    EXPECT_EQ(tensor_memory().now_bytes - before, 4080);
+    EXPECT_EQ(meter.total() - before, 4080);
   }
-  EXPECT_EQ(tensor_memory().now_bytes, before);
-  EXPECT_EQ(tensor_memory().peak_bytes - before, 4080);
+  EXPECT_EQ(meter.total(), before);
+  EXPECT_EQ(meter.peak().total - before, 4080);
+}
+
+std::int64_t now(observe::MemoryCategory category) {
+  return observe::process_memory().current()[static_cast<std::size_t>(category)];
+}
+
+TEST(ArenaAllocator, CountsUnderTheCategoryOfTheScopeUntilItIsTaggedAnew) {
+  use_shared_arena();
+  using observe::MemoryCategory;
+  const std::int64_t batch = now(MemoryCategory::kBatch);
+  const std::int64_t partials = now(MemoryCategory::kGradientPartials);
+  {
+    torch::Tensor tensor;
+    {
+      const observe::MemoryScope outer(MemoryCategory::kOptimizer);
+      const observe::MemoryScope scope(MemoryCategory::kBatch);
+      tensor = torch::empty({500}, torch::kFloat32);
+    }
+    EXPECT_EQ(now(MemoryCategory::kBatch) - batch, 2000);
+    const torch::Tensor part = tensor.narrow(0, 10, 20);
+    EXPECT_TRUE(retag(part, MemoryCategory::kGradientPartials));
+    EXPECT_EQ(now(MemoryCategory::kBatch), batch);
+    EXPECT_EQ(now(MemoryCategory::kGradientPartials) - partials, 2000) << "the whole memory, whichever part is named";
+    std::thread([moved = std::move(tensor)] {}).join();
+  }
+  EXPECT_EQ(now(MemoryCategory::kGradientPartials), partials) << "freed on whatever thread";
+  std::vector<float> own(8);
+  EXPECT_FALSE(retag(torch::from_blob(own.data(), {8}), MemoryCategory::kBatch)) << "memory of somebody else";
+  EXPECT_EQ(now(MemoryCategory::kBatch), batch);
+}
+
+TEST(ArenaAllocator, CountsPassesAsActivationsOnEveryThread) {
+  use_shared_arena();
+  using observe::MemoryCategory;
+  observe::process_memory().enter(observe::MemoryPhase::kBackward);
+  const std::int64_t activations = now(MemoryCategory::kActivations);
+  torch::Tensor made;
+  std::thread([&made] { made = torch::empty({300}, torch::kFloat32); }).join();
+  EXPECT_EQ(now(MemoryCategory::kActivations) - activations, 1200);
+  observe::process_memory().enter(observe::MemoryPhase::kUpdate);
+  const std::int64_t other = now(MemoryCategory::kOther);
+  const torch::Tensor loose = torch::empty({100}, torch::kFloat32);
+  EXPECT_EQ(now(MemoryCategory::kOther) - other, 400);
 }
 
 TEST(RandomScope, BelongsToThePlaceAndToNothingElse) {
