@@ -21,7 +21,7 @@ elif ! grep -q '^$(1):BOOL=ON' $(BUILD)/CMakeCache.txt; then cmake $(BUILD) -D$(
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench format asan tsan clang-check fuzz clean
+.PHONY: help build run test bench bench-peers format asan tsan clang-check fuzz clean
 
 help: ## lists these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2> /dev/null || \
@@ -46,6 +46,10 @@ bench: ## builds and runs the benchmarks (options of Google Benchmark in BENCH_A
 	$(call configure,CONVOY_BENCH)
 	$(NINJA) -C $(BUILD) bench_all
 	@set -e; for program in $(BUILD)/bench/bench_*; do $$program $(BENCH_ARGS); done
+
+bench-peers: build ## times data parallel beside PyTorch's DDP on Gloo and against one process (options in BENCH_ARGS)
+	@$(SETUP) peers
+	/usr/bin/python3 bench/peers/bench_peers.py --convoy $(BUILD)/bin/convoy $(BENCH_ARGS)
 
 format: ## formats all C++ files in place
 	@$(SETUP) format

@@ -5,6 +5,7 @@
 #   run    build and run: compiler, cmake, libtorch with OpenBLAS, the small libraries, the data set
 #   test   run, and what the tests need
 #   bench  run, and what the benchmarks need
+#   peers  run, and PyTorch for `make bench-peers`
 #   dev    test, and clang with tidy, lock analysis and fuzzing
 #   format only clang-format
 #   all    everything
@@ -22,6 +23,7 @@ run_packages=(
 mpi_packages=(libopenmpi-dev openmpi-bin) # the transport openmpi, and `convoy bench --peers`; without it stubs stand in
 test_packages=(libgtest-dev libgmock-dev librapidcheck-dev iproute2 "${mpi_packages[@]}") # iproute2: network namespaces
 bench_packages=(libbenchmark-dev "${mpi_packages[@]}")
+peers_packages=(python3-torch) # Debian's PyTorch, which the benchmark of data parallel runs beside us
 dev_packages=(clang-14 clang-tidy-14 libclang-rt-14-dev)
 format_packages=(clang-format-14)
 
@@ -31,14 +33,15 @@ for group in "${@:-run}"; do
     run) wanted+=("${run_packages[@]}") ;;
     test) wanted+=("${run_packages[@]}" "${test_packages[@]}") ;;
     bench) wanted+=("${run_packages[@]}" "${bench_packages[@]}") ;;
+    peers) wanted+=("${run_packages[@]}" "${peers_packages[@]}") ;;
     dev) wanted+=("${run_packages[@]}" "${test_packages[@]}" "${dev_packages[@]}") ;;
     format) wanted+=("${format_packages[@]}") ;;
     all)
       wanted+=("${run_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}" "${dev_packages[@]}")
-      wanted+=("${format_packages[@]}")
+      wanted+=("${peers_packages[@]}" "${format_packages[@]}")
       ;;
     *)
-      echo "setup: no group '$group'; there are run, test, bench, dev, format and all" >&2
+      echo "setup: no group '$group'; there are run, test, bench, peers, dev, format and all" >&2
       exit 2
       ;;
   esac

@@ -25,8 +25,6 @@ int rank_of_replica(const spec::OrderedLayout& layout, int replica) {
 // At most so many parameters are named in an error.
 constexpr std::size_t kNamedParameters = 8;
 
-double seconds_now() { return to_seconds(system_clock().now().time_since_epoch()); }
-
 }  // namespace
 
 // What ranks tell each other at the end of a step: one vector of doubles in which every element has one rank that fills
@@ -148,8 +146,11 @@ void DataParallel::run_replica(std::int64_t step, int replica, const std::vector
     status.counts[index] += static_cast<double>(loss.count);
     if (i == last) hooks_.deliver_to(exchange_);
     if (loss.sum.requires_grad()) loss.sum.backward();
+    const TimePoint end = system_clock().now();
     result.forward += middle - begin;
-    result.backward += system_clock().now() - middle;
+    result.backward += end - middle;
+    result.passes.push_back({false, replica, static_cast<int>(i), begin, middle});
+    result.passes.push_back({true, replica, static_cast<int>(i), middle, end});
   }
   hooks_.end_replica();
   for (std::size_t slot = 0; slot < status.uses.size(); ++slot) {
@@ -179,7 +180,8 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   }
   exchange_.finish_launching();
 
-  const double arrived = seconds_now();
+  result.wait_begin = system_clock().now();
+  const double arrived = to_seconds(result.wait_begin.time_since_epoch() + clock_offset_);
   status.arrivals[static_cast<std::size_t>(group_.rank())] = arrived;
   const double even_share = static_cast<double>(options_.replicas) / (group_.size() * range_.size());
   status.own_work_ms[static_cast<std::size_t>(group_.rank())] =
@@ -192,6 +194,7 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
     exchange_.follow_with(comm::all_reduce_async(group_, shared, shared, DType::kFloat64));
     exchange_.wait();
   }
+  result.wait_end = system_clock().now();
 
   for (int replica = 0; replica < options_.replicas; ++replica) {
     const double loss = status.losses[static_cast<std::size_t>(replica)];
@@ -215,7 +218,7 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   for (const double uses : status.uses) result.gradient.used.push_back(uses > 0);
   result.own_work_ms.assign(status.own_work_ms.begin(), status.own_work_ms.end());
   result.partial_bytes = exchange_.partial_bytes();
-  result.exposed = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds_now() - arrived));
+  result.exposed = system_clock().now() - result.wait_begin;
   const double slowest = *std::max_element(status.arrivals.begin(), status.arrivals.end());
   result.wait_slowest = std::min(
       result.exposed, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(slowest - arrived)));

@@ -50,6 +50,16 @@ struct DataParallelOptions {
   bool divide_update = false;
 };
 
+/// When one pass of one micro-batch ran.
+struct PassTimes {
+  /// Whether it is the backward pass, or the forward one.
+  bool backward = false;
+  int replica = 0;
+  int micro_batch = 0;
+  TimePoint begin;
+  TimePoint end;
+};
+
 /// What one step found; equal on all ranks apart from the times.
 struct StepResult {
   /// The mean loss over what counted, and how many samples (or tokens) counted.
@@ -67,6 +77,11 @@ struct StepResult {
   Duration exposed{};
   /// Of that, waiting for the slowest rank.
   Duration wait_slowest{};
+  /// This rank's passes in order of time.
+  std::vector<PassTimes> passes;
+  /// When this rank had launched everything, and when it had the whole gradient.
+  TimePoint wait_begin;
+  TimePoint wait_end;
   /// The own work of each rank in milliseconds, equal on all ranks: input, forward and backward, without waiting for
   /// another rank. Scaled to an even share of the replicas, so that a rank that was dealt more of them is not slow for it.
   std::vector<double> own_work_ms;
@@ -102,6 +117,9 @@ class DataParallel final : public spec::Stateful {
   /// rank 0 alone has loaded them. What torch::load put elsewhere is moved back into the space.
   void equalise();
 
+  /// Says what to add to this process's clock to have that of rank 0, for ranks on hosts with clocks of their own.
+  void set_clock_offset(Duration offset) { clock_offset_ = offset; }
+
   /// Puts the merged buffers into the model, for evaluation or export.
   void load_merged_buffers() { buffers_.load_merged(group_); }
 
@@ -136,6 +154,7 @@ class DataParallel final : public spec::Stateful {
   ReplicaBuffers buffers_;
   params::GradientHooks hooks_;
   GradientExchange exchange_;
+  Duration clock_offset_{};
 };
 
 }  // namespace convoy::parallel

@@ -169,6 +169,7 @@ void GradientExchange::launch(std::size_t bucket) {
     works_.push_back(
         comm::ordered_all_reduce_async(group_, layout_, std::move(inputs), std::move(output), space_.dtype()));
   }
+  times_[bucket].returned = system_clock().now();
 }
 
 comm::Buffer GradientExchange::output_of(std::size_t bucket) const {

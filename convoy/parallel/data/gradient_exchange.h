@@ -30,6 +30,8 @@ struct BucketTimes {
   std::int64_t bytes = 0;
   TimePoint ready;
   TimePoint launched;
+  /// When the thread that launched it went on, and when the whole sum was there.
+  TimePoint returned;
   TimePoint finished;
 };
 
