@@ -3,6 +3,8 @@
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 
+#include <utility>
+
 namespace convoy::params {
 
 // What hooks reach: libtorch owns the hooks and may keep them longer than this object lives.
@@ -50,6 +52,15 @@ void GradientHooks::begin_step() {
 }
 
 void GradientHooks::deliver_to(GradientSink& sink) { shared_->sink = &sink; }
+
+bool GradientHooks::stop_delivering() { return std::exchange(shared_->sink, nullptr) != nullptr; }
+
+void GradientHooks::swap_gradients(std::vector<torch::Tensor>& gradients) {
+  gradients.resize(space_.slots().size());
+  for (std::size_t slot = 0; slot < gradients.size(); ++slot) {
+    std::swap(space_.slots()[slot].tensor.mutable_grad(), gradients[slot]);
+  }
+}
 
 void GradientHooks::end_replica() {
   for (std::size_t slot = 0; slot < space_.slots().size(); ++slot) shared_->deliver(slot);

@@ -27,6 +27,11 @@ class GradientHooks {
   void deliver_to(GradientSink& sink);
   /// Gives the sink what earlier micro-batches left but the last one did not touch, and stops delivering.
   void end_replica();
+  /// Stops delivering; returns whether gradients were delivered.
+  bool stop_delivering();
+  /// Exchanges what autograd has gathered so far in all parameters with the given gradients, of which there may be none:
+  /// replicas that take turns keep theirs apart.
+  void swap_gradients(std::vector<torch::Tensor>& gradients);
   /// Returns whether the parameter asked for gradients when the step began.
   bool active(std::size_t slot) const { return active_[slot]; }
 

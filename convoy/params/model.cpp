@@ -1,5 +1,7 @@
 #include "convoy/params/model.h"
 
+#include "convoy/params/replica_team.h"
+
 namespace convoy::params {
 namespace {
 
@@ -14,6 +16,13 @@ std::vector<NamedTensor> named(const torch::OrderedDict<std::string, torch::Tens
 std::vector<NamedTensor> ModuleModel::parameters() { return named(module_->named_parameters()); }
 
 std::vector<NamedTensor> ModuleModel::buffers() { return named(module_->named_buffers()); }
+
+bool ModuleModel::across_replicas() {
+  for (const auto& module : module_->modules()) {
+    if (dynamic_cast<const AcrossReplicas*>(module.get()) != nullptr) return true;
+  }
+  return false;
+}
 
 Loss cross_entropy(const torch::Tensor& logits, const torch::Tensor& classes) {
   namespace F = torch::nn::functional;

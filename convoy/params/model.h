@@ -29,7 +29,10 @@ struct Loss {
   /// How many samples (or tokens) counted.
   std::int64_t count = 0;
   /// The model's output, for metrics; may be undefined.
-  torch::Tensor output;
+  torch::Tensor output{};
+  /// Further sums of the loss, each a differentiable scalar with a backward pass of its own after that of `sum`, in order.
+  /// The loss is the sum of all.
+  std::vector<torch::Tensor> further_sums{};
 };
 
 /// A tensor under its path in the model, for example "conv1.weight".
@@ -52,6 +55,8 @@ class Model {
   virtual Loss forward(const Batch& batch) = 0;
   /// Switches between training and evaluation.
   virtual void train(bool on) = 0;
+  /// Returns whether a pass of one replica needs those of the others (see AcrossReplicas).
+  virtual bool across_replicas() { return false; }
 };
 
 /// A torch::nn::Module as a Model.
@@ -68,6 +73,8 @@ class ModuleModel final : public Model {
   std::vector<NamedTensor> buffers() override;
   Loss forward(const Batch& batch) override { return forward_(batch); }
   void train(bool on) override { module_->train(on); }
+  /// Returns whether any of its modules is AcrossReplicas.
+  bool across_replicas() override;
 
  private:
   std::shared_ptr<torch::nn::Module> module_;

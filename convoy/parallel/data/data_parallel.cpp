@@ -76,7 +76,8 @@ DataParallel::DataParallel(params::Model& model, comm::Group& group, const DataP
       space_(model, options.divide_update ? params::FlatMemory::of_host(group) : params::FlatMemory()),
       buffers_(model, options.replicas, range_, options.buffer_merge),
       hooks_(space_),
-      exchange_(space_, group, layout_, options.bucket_bytes, options.overlap) {
+      exchange_(space_, group, layout_, options.bucket_bytes, options.overlap),
+      passes_(model, group, {options.replicas, range_, options.seed}, buffers_, hooks_, exchange_) {
   equalise();
 }
 
@@ -124,45 +125,20 @@ void DataParallel::equalise() {
   }
 }
 
-void DataParallel::run_replica(std::int64_t step, int replica, const std::vector<params::Batch>& micro_batches,
-                               StepResult& result, Status& status) {
-  buffers_.load(replica);
-  exchange_.begin_replica();
-  // Only the last micro-batch that has samples hands its gradients over; before it they add up in autograd.
-  std::size_t last = micro_batches.size();
-  for (std::size_t i = 0; i < micro_batches.size(); ++i) {
-    if (micro_batches[i].input.defined()) last = i;
-  }
-  const auto index = static_cast<std::size_t>(replica);
-  for (std::size_t i = 0; i < micro_batches.size(); ++i) {
-    if (!micro_batches[i].input.defined()) continue;
-    const params::RandomScope random({options_.seed, step, replica, static_cast<int>(i)});
-    const TimePoint begin = system_clock().now();
-    observe::process_memory().enter(observe::MemoryPhase::kForward);
-    const params::Loss loss = model_.forward(micro_batches[i]);
-    const TimePoint middle = system_clock().now();
-    observe::process_memory().enter(observe::MemoryPhase::kBackward);
-    status.losses[index] += loss.sum.item<double>();
-    status.counts[index] += static_cast<double>(loss.count);
-    if (i == last) hooks_.deliver_to(exchange_);
-    if (loss.sum.requires_grad()) loss.sum.backward();
-    const TimePoint end = system_clock().now();
-    result.forward += middle - begin;
-    result.backward += end - middle;
-    result.passes.push_back({false, replica, static_cast<int>(i), begin, middle});
-    result.passes.push_back({true, replica, static_cast<int>(i), middle, end});
-  }
-  hooks_.end_replica();
-  for (std::size_t slot = 0; slot < status.uses.size(); ++slot) {
-    if (exchange_.taken(slot)) {
-      status.uses[slot] += 1;
-    } else if (hooks_.active(slot) && last < micro_batches.size()) {
-      status.omissions[slot] += 1;
-      status.omitted_here.emplace_back(replica, slot);
+void DataParallel::note_uses(std::span<const std::vector<params::Batch>> batches, Status& status) {
+  for (int replica = range_.begin; replica < range_.end; ++replica) {
+    const auto place = static_cast<std::size_t>(replica - range_.begin);
+    const bool has_samples = std::any_of(batches[place].begin(), batches[place].end(),
+                                         [](const params::Batch& batch) { return batch.input.defined(); });
+    for (std::size_t slot = 0; slot < status.uses.size(); ++slot) {
+      if (exchange_.taken(place, slot)) {
+        status.uses[slot] += 1;
+      } else if (hooks_.active(slot) && has_samples) {
+        status.omissions[slot] += 1;
+        status.omitted_here.emplace_back(replica, slot);
+      }
     }
   }
-  exchange_.end_replica();
-  buffers_.store(replica);
 }
 
 StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<params::Batch>> batches, Duration input) {
@@ -175,10 +151,13 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   std::vector<bool> active;
   for (std::size_t slot = 0; slot < space_.slots().size(); ++slot) active.push_back(hooks_.active(slot));
   exchange_.begin_step(active);
-  for (int replica = range_.begin; replica < range_.end; ++replica) {
-    run_replica(step, replica, batches[static_cast<std::size_t>(replica - range_.begin)], result, status);
-  }
+  PassFacts passes{status.losses, status.counts, {}};
+  passes_.run(step, batches, passes);
   exchange_.finish_launching();
+  result.forward = passes.total(false);
+  result.backward = passes.total(true);
+  result.passes = std::move(passes.times);
+  note_uses(batches, status);
 
   result.wait_begin = system_clock().now();
   const double arrived = to_seconds(result.wait_begin.time_since_epoch() + clock_offset_);

@@ -14,6 +14,7 @@
 #include "convoy/comm/group.h"
 #include "convoy/parallel/data/gradient_exchange.h"
 #include "convoy/parallel/data/replica_buffers.h"
+#include "convoy/parallel/data/replica_passes.h"
 #include "convoy/params/flat_space.h"
 #include "convoy/params/gradient_hooks.h"
 #include "convoy/params/model.h"
@@ -48,16 +49,6 @@ struct DataParallelOptions {
   /// never changes results. Then params::Optimizer is the only one to change parameters, and what else a program does to
   /// them it does on one rank of each host.
   bool divide_update = false;
-};
-
-/// When one pass of one micro-batch ran.
-struct PassTimes {
-  /// Whether it is the backward pass, or the forward one.
-  bool backward = false;
-  int replica = 0;
-  int micro_batch = 0;
-  TimePoint begin;
-  TimePoint end;
 };
 
 /// What one step found; equal on all ranks apart from the times.
@@ -137,8 +128,7 @@ class DataParallel final : public spec::Stateful {
 
  private:
   struct Status;
-  void run_replica(std::int64_t step, int replica, const std::vector<params::Batch>& micro_batches, StepResult& result,
-                   Status& status);
+  void note_uses(std::span<const std::vector<params::Batch>> batches, Status& status);
   std::size_t block_count() const;
   double exchange_norm(double count);
   double divided_norm(std::span<double> blocks, double count);
@@ -154,6 +144,7 @@ class DataParallel final : public spec::Stateful {
   ReplicaBuffers buffers_;
   params::GradientHooks hooks_;
   GradientExchange exchange_;
+  ReplicaPasses passes_;
   Duration clock_offset_{};
 };
 

@@ -77,8 +77,13 @@ void GradientExchange::begin_step(const std::vector<bool>& active) {
   for (const Bucket& bucket : buckets_) incomplete_.push_back(bucket.slots.size());
   times_.assign(buckets_.size(), BucketTimes{});
   for (std::size_t i = 0; i < buckets_.size(); ++i) times_[i].bytes = buckets_[i].bytes;
-  replica_ = 0;
+  taken_.assign(additions_.size(), std::vector<bool>(active.size(), false));
+  pushed_.assign(active.size(), 0);
+  early_.assign(active.size(), {});
+  place_ = 0;
+  ended_replicas_ = 0;
   next_launch_ = 0;
+  held_launches_ = false;
   partial_bytes_ = 0;
   alive_bytes_ = 0;
   works_.clear();
@@ -102,50 +107,70 @@ void GradientExchange::plan_buckets() {
   shares_ = shards_.shares;
 }
 
-void GradientExchange::begin_replica() { taken_.assign(space_.slots().size(), false); }
-
 void GradientExchange::take(std::size_t slot, torch::Tensor gradient) {
-  CONVOY_CHECK(!taken_[slot], "a gradient was finished twice in one backward pass");
-  taken_[slot] = true;
-  if (replica_ == 0) arrivals_.push_back(slot);
+  CONVOY_CHECK(!taken_[place_][slot], "a gradient was finished twice in one backward pass");
+  taken_[place_][slot] = true;
+  if (place_ == 0) arrivals_.push_back(slot);
   if (bucket_of_[slot] == buckets_.size()) return;  // no elements
+  put(slot, std::move(gradient));
+}
+
+// Sums go along the tree in the order of replicas, whoever is first.
+void GradientExchange::put(std::size_t slot, torch::Tensor gradient) {
+  if (pushed_[slot] != place_) {
+    early_[slot].emplace(place_, std::move(gradient));
+    return;
+  }
   push(slot, std::move(gradient));
+  for (auto next = early_[slot].find(pushed_[slot]); next != early_[slot].end();
+       next = early_[slot].find(pushed_[slot])) {
+    push(slot, std::move(next->second));
+    early_[slot].erase(next);
+  }
 }
 
 void GradientExchange::push(std::size_t slot, torch::Tensor gradient) {
   params::retag(gradient, observe::MemoryCategory::kGradientPartials);
+  const int additions = additions_[pushed_[slot]];
   const auto bytes = static_cast<std::int64_t>(gradient.nbytes());
   alive_bytes_ += bytes;
   partial_bytes_ = std::max(partial_bytes_, alive_bytes_);
-  alive_bytes_ -= bytes * additions_[replica_];
-  partials_[slot].push(std::move(gradient), additions_[replica_]);
-  complete(slot);
+  alive_bytes_ -= bytes * additions;
+  partials_[slot].push(std::move(gradient), additions);
+  if (++pushed_[slot] == additions_.size()) complete(slot);
 }
 
 void GradientExchange::end_replica() {
   for (const Bucket& bucket : buckets_) {
     for (const std::size_t slot : bucket.slots) {
-      if (taken_[slot]) continue;
-      push(slot, torch::zeros(space_.slots()[slot].shape, space_.values().options()));
+      if (taken_[place_][slot]) continue;
+      put(slot, torch::zeros(space_.slots()[slot].shape, space_.values().options()));
     }
   }
-  ++replica_;
+  ++ended_replicas_;
 }
 
 void GradientExchange::complete(std::size_t slot) {
-  if (replica_ + 1 != additions_.size()) return;
   const std::size_t bucket = bucket_of_[slot];
   if (--incomplete_[bucket] != 0) return;
   times_[bucket].ready = system_clock().now();
-  if (overlap_) launch_ready();
+  if (overlap_ && !held_launches_) launch_ready();
 }
 
-void GradientExchange::launch_ready() {
-  while (next_launch_ < buckets_.size() && incomplete_[next_launch_] == 0) launch(next_launch_++);
+void GradientExchange::launch_ready() { launch_up_to(ready_buckets()); }
+
+std::int64_t GradientExchange::ready_buckets() const {
+  std::size_t ready = next_launch_;
+  while (ready < buckets_.size() && incomplete_[ready] == 0) ++ready;
+  return static_cast<std::int64_t>(ready);
+}
+
+void GradientExchange::launch_up_to(std::int64_t count) {
+  while (next_launch_ < static_cast<std::size_t>(count)) launch(next_launch_++);
 }
 
 void GradientExchange::finish_launching() {
-  CONVOY_CHECK(replica_ == additions_.size(), "every replica of the rank has ended");
+  CONVOY_CHECK(ended_replicas_ == additions_.size(), "every replica of the rank has ended");
   launch_ready();
   CONVOY_CHECK(next_launch_ == buckets_.size(), "every bucket is ready once all replicas have ended");
 }

@@ -12,6 +12,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "convoy/comm/group.h"
@@ -47,11 +48,17 @@ class GradientExchange final : public params::GradientSink {
 
   /// Starts a step; `active` says which parameters ask for gradients (the same on every rank).
   void begin_step(const std::vector<bool>& active);
-  /// Starts the rank's next replica.
-  void begin_replica();
+  /// Says whose gradients are taken from now on: number `place` of the rank's replicas. In lock-step replicas take turns.
+  void enter_replica(std::size_t place) { place_ = place; }
   void take(std::size_t slot, torch::Tensor gradient) override;
-  /// Ends the replica: parameters that it did not use count as zero.
+  /// Ends the present replica: parameters that it did not use count as zero.
   void end_replica();
+  /// From now on a ready bucket waits for launch_up_to or finish_launching.
+  void hold_launches() { held_launches_ = true; }
+  /// Returns how many buckets, in order, are launched or ready.
+  std::int64_t ready_buckets() const;
+  /// Launches so many buckets in all, which are ready.
+  void launch_up_to(std::int64_t count);
   /// Launches what is left, and returns without waiting.
   void finish_launching();
   /// Adds an operation that was submitted after the buckets and is waited for with them.
@@ -73,8 +80,8 @@ class GradientExchange final : public params::GradientSink {
   const std::shared_ptr<const SharesByRank>& shares() const { return shares_; }
   /// Returns the summed gradients [FlatSpace::elements()]; zero where no gradient is asked for.
   const torch::Tensor& sums() const { return sums_; }
-  /// Returns whether the present replica has used a parameter so far.
-  bool taken(std::size_t slot) const { return taken_[slot]; }
+  /// Returns whether number `place` of the rank's replicas has used a parameter in this step.
+  bool taken(std::size_t place, std::size_t slot) const { return taken_[place][slot]; }
   /// Returns this rank's own partial sums of a parameter, to look for the source of a non-finite gradient.
   const std::vector<torch::Tensor>& partials(std::size_t slot) const { return partials_[slot].sums(); }
   /// Returns the buckets' times of the last step.
@@ -88,6 +95,7 @@ class GradientExchange final : public params::GradientSink {
 
  private:
   void plan_buckets();
+  void put(std::size_t slot, torch::Tensor gradient);
   void push(std::size_t slot, torch::Tensor gradient);
   void complete(std::size_t slot);
   void launch_ready();
@@ -113,11 +121,17 @@ class GradientExchange final : public params::GradientSink {
   std::shared_ptr<const SharesByRank> shares_;
   // One step.
   std::vector<PartialSums> partials_;
-  std::vector<bool> taken_;
+  // By place of the replica, then by parameter.
+  std::vector<std::vector<bool>> taken_;
+  // How many replicas' gradients of a parameter were pushed; those that came before their turn are held, by place.
+  std::vector<std::size_t> pushed_;
+  std::vector<std::map<std::size_t, torch::Tensor>> early_;
   std::vector<std::size_t> arrivals_;
   std::vector<std::size_t> incomplete_;
-  std::size_t replica_ = 0;
+  std::size_t place_ = 0;
+  std::size_t ended_replicas_ = 0;
   std::size_t next_launch_ = 0;
+  bool held_launches_ = false;
   std::vector<comm::Work> works_;
   std::vector<BucketTimes> times_;
   std::int64_t partial_bytes_ = 0;

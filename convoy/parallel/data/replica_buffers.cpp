@@ -35,7 +35,16 @@ ReplicaBuffers::ReplicaBuffers(params::Model& model, int replicas, spec::Replica
 
 void ReplicaBuffers::load(int replica) {
   const torch::NoGradGuard no_grad;
-  for (const Item& item : items_) item.tensor.copy_(wrap(place(replica) + item.offset, item.tensor));
+  for (const Item& item : items_) {
+    const std::byte* const from = place(replica) + item.offset;
+    if (item.tensor.is_contiguous()) {
+      // Not as an operation of libtorch: replicas in lock-step take turns in the middle of a backward pass, and find their
+      // own values again.
+      std::memcpy(item.tensor.data_ptr(), from, item.tensor.nbytes());
+    } else {
+      item.tensor.copy_(wrap(from, item.tensor));
+    }
+  }
 }
 
 void ReplicaBuffers::store(int replica) {

@@ -30,6 +30,7 @@ class ProbedModel final : public params::Model {
   std::vector<params::NamedTensor> parameters() override { return model_->parameters(); }
   std::vector<params::NamedTensor> buffers() override { return model_->buffers(); }
   void train(bool on) override { model_->train(on); }
+  bool across_replicas() override { return model_->across_replicas(); }
   params::Loss forward(const params::Batch& batch) override;
 
   /// Returns the notes since the last call, in the order of the passes.

@@ -25,6 +25,7 @@ class FaultyModel final : public params::Model {
   std::vector<params::NamedTensor> parameters() override { return model_->parameters(); }
   std::vector<params::NamedTensor> buffers() override { return model_->buffers(); }
   void train(bool on) override { model_->train(on); }
+  bool across_replicas() override { return model_->across_replicas(); }
 
   params::Loss forward(const params::Batch& batch) override {
     if (own_buffer_) {
