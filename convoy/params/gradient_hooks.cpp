@@ -17,8 +17,9 @@ struct GradientHooks::Shared {
     if (sink == nullptr || !gradient.defined()) return;
     torch::Tensor taken = std::move(gradient);
     gradient = torch::Tensor();
-    // Autograd keeps the parameter's layout, which is contiguous; a user's hook may not have.
-    sink->take(slot, taken.is_contiguous() ? std::move(taken) : taken.contiguous());
+    // Autograd keeps the parameter's layout, which is contiguous; a user's hook may not have. Embeddings give sparse ones.
+    const bool as_it_is = taken.is_sparse() || taken.is_contiguous();
+    sink->take(slot, as_it_is ? std::move(taken) : taken.contiguous());
   }
 };
 

@@ -12,7 +12,8 @@ namespace convoy::params {
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
-  /// Takes the gradient of parameter number `slot` of the flat space, summed over a replica's micro-batches.
+  /// Takes the gradient of parameter number `slot` of the flat space, summed over a replica's micro-batches: contiguous, or
+  /// sparse where autograd made it so.
   /// Ownership:  the tensor is the sink's alone; its memory stays until the sink lets go of it
   virtual void take(std::size_t slot, torch::Tensor gradient) = 0;
 };

@@ -70,6 +70,8 @@ struct ModelRecipe {
   double dropout = 0.0;
   /// Whether convolutions are followed by batch norm.
   bool batch_norm = true;
+  /// Whether batch norm is over the whole batch, and not over each replica's part.
+  bool sync_batch_norm = false;
   /// The type of parameters and gradients: "float32" or "float64".
   std::string dtype = "float32";
   friend bool operator==(const ModelRecipe&, const ModelRecipe&) = default;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "convoy/base/error.h"
+#include "convoy/parallel/data/sync_batch_norm.h"
 #include "convoy/params/random_scope.h"
 
 namespace convoy::zoo {
@@ -23,6 +24,13 @@ torch::Tensor PathDropoutImpl::forward(const torch::Tensor& input) {
       at::bernoulli(torch::full_like(input, 1.0 - rate_), generator ? c10::optional<at::Generator>(*generator)
                                                                      : c10::optional<at::Generator>());
   return input * mask.div_(1.0 - rate_);
+}
+
+torch::nn::AnyModule make_batch_norm(std::int64_t channels, bool synchronised) {
+  if (!synchronised) return torch::nn::AnyModule(torch::nn::BatchNorm2d(channels));
+  parallel::SyncBatchNormOptions options;
+  options.channels = channels;
+  return torch::nn::AnyModule(parallel::SyncBatchNorm(options));
 }
 
 }  // namespace convoy::zoo

@@ -22,6 +22,10 @@ class PathDropoutImpl final : public torch::nn::Module {
   const std::string path_;
 };
 
+/// Returns batch norm over `channels` channels of [N, C, H, W]: over the samples of a replica, or, when `synchronised`,
+/// of all replicas. Parameters and buffers have the same names.
+torch::nn::AnyModule make_batch_norm(std::int64_t channels, bool synchronised);
+
 /// Holds a PathDropoutImpl, as libtorch's own modules are held.
 TORCH_MODULE(PathDropout);
 

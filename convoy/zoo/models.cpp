@@ -57,7 +57,8 @@ CnnImpl::CnnImpl(const ModelRequest& request) {
     convolutions_.push_back(register_module(fmt::format("conv{}", i + 1), torch::nn::Conv2d(options)));
     channels = widths[i];
     if (request.recipe.batch_norm) {
-      norms_.push_back(register_module(fmt::format("norm{}", i + 1), torch::nn::BatchNorm2d(channels)));
+      norms_.push_back(make_batch_norm(channels, request.recipe.sync_batch_norm));
+      register_module(fmt::format("norm{}", i + 1), norms_.back().ptr());
     }
     if (i % 2 == 0) continue;
     const std::string dropout = fmt::format("dropout{}", i / 2 + 1);
@@ -71,7 +72,7 @@ torch::Tensor CnnImpl::forward(const torch::Tensor& input) {
   torch::Tensor x = input;
   for (std::size_t i = 0; i < convolutions_.size(); ++i) {
     x = convolutions_[i](x);
-    if (!norms_.empty()) x = norms_[i](x);
+    if (!norms_.empty()) x = norms_[i].forward(x);
     x = torch::relu(x);
     if (i % 2 == 1) x = dropouts_[i / 2](torch::max_pool2d(x, 2));
   }

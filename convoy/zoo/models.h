@@ -51,7 +51,7 @@ class CnnImpl final : public torch::nn::Module {
 
  private:
   std::vector<torch::nn::Conv2d> convolutions_;
-  std::vector<torch::nn::BatchNorm2d> norms_;
+  std::vector<torch::nn::AnyModule> norms_;
   std::vector<PathDropout> dropouts_;
   torch::nn::Linear output_ = nullptr;
 };

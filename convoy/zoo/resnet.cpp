@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "convoy/base/error.h"
+#include "convoy/zoo/layers.h"
 
 namespace convoy::zoo {
 namespace {
@@ -18,12 +19,14 @@ torch::nn::Conv2d convolution(std::int64_t channels_in, std::int64_t channels_ou
 
 }  // namespace
 
-BasicBlockImpl::BasicBlockImpl(std::int64_t channels_in, std::int64_t channels_out, std::int64_t stride)
+BasicBlockImpl::BasicBlockImpl(std::int64_t channels_in, std::int64_t channels_out, std::int64_t stride, bool synchronised)
     : stride_(stride), new_channels_(channels_out - channels_in) {
   conv1_ = register_module("conv1", convolution(channels_in, channels_out, stride));
-  norm1_ = register_module("norm1", torch::nn::BatchNorm2d(channels_out));
+  norm1_ = make_batch_norm(channels_out, synchronised);
+  register_module("norm1", norm1_.ptr());
   conv2_ = register_module("conv2", convolution(channels_out, channels_out, 1));
-  norm2_ = register_module("norm2", torch::nn::BatchNorm2d(channels_out));
+  norm2_ = make_batch_norm(channels_out, synchronised);
+  register_module("norm2", norm2_.ptr());
 }
 
 torch::Tensor BasicBlockImpl::forward(const torch::Tensor& input) {
@@ -33,8 +36,8 @@ torch::Tensor BasicBlockImpl::forward(const torch::Tensor& input) {
     const std::int64_t before = new_channels_ / 2;
     shortcut = torch::constant_pad_nd(shortcut, {0, 0, 0, 0, before, new_channels_ - before});
   }
-  const torch::Tensor x = torch::relu(norm1_(conv1_(input)));
-  return torch::relu(norm2_(conv2_(x)) + shortcut);
+  const torch::Tensor x = torch::relu(norm1_.forward(conv1_(input)));
+  return torch::relu(norm2_.forward(conv2_(x)) + shortcut);
 }
 
 ResNetImpl::ResNetImpl(const ModelRequest& request, int blocks) {
@@ -45,14 +48,15 @@ ResNetImpl::ResNetImpl(const ModelRequest& request, int blocks) {
                             request.recipe.name, fmt::join(shape, ", ")));
   }
   conv_ = register_module("conv", convolution(shape[0], kFirstWidth, 1));
-  norm_ = register_module("norm", torch::nn::BatchNorm2d(kFirstWidth));
+  norm_ = make_batch_norm(kFirstWidth, request.recipe.sync_batch_norm);
+  register_module("norm", norm_.ptr());
   std::int64_t channels = kFirstWidth;
   for (int stage = 0; stage < kStages; ++stage) {
     const std::int64_t width = kFirstWidth << stage;
     for (int block = 0; block < blocks; ++block) {
       const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
       blocks_.push_back(register_module(fmt::format("stage{}_block{}", stage + 1, block + 1),
-                                        BasicBlock(channels, width, stride)));
+                                        BasicBlock(channels, width, stride, request.recipe.sync_batch_norm)));
       channels = width;
     }
   }
@@ -60,7 +64,7 @@ ResNetImpl::ResNetImpl(const ModelRequest& request, int blocks) {
 }
 
 torch::Tensor ResNetImpl::forward(const torch::Tensor& input) {
-  torch::Tensor x = torch::relu(norm_(conv_(input)));
+  torch::Tensor x = torch::relu(norm_.forward(conv_(input)));
   for (BasicBlock& block : blocks_) x = block(x);
   return output_(x.mean({2, 3}));
 }

@@ -15,8 +15,8 @@ namespace convoy::zoo {
 /// Shapes:     input [B, K, H, W]; returns [B, W', H / stride, W / stride]
 class BasicBlockImpl final : public torch::nn::Module {
  public:
-  /// Makes a block from `channels_in` to `channels_out` channels.
-  BasicBlockImpl(std::int64_t channels_in, std::int64_t channels_out, std::int64_t stride);
+  /// Makes a block from `channels_in` to `channels_out` channels, with batch norm as make_batch_norm makes it.
+  BasicBlockImpl(std::int64_t channels_in, std::int64_t channels_out, std::int64_t stride, bool synchronised);
   /// Returns the activations.
   torch::Tensor forward(const torch::Tensor& input);
 
@@ -24,9 +24,9 @@ class BasicBlockImpl final : public torch::nn::Module {
   const std::int64_t stride_;
   const std::int64_t new_channels_;
   torch::nn::Conv2d conv1_ = nullptr;
-  torch::nn::BatchNorm2d norm1_ = nullptr;
+  torch::nn::AnyModule norm1_;
   torch::nn::Conv2d conv2_ = nullptr;
-  torch::nn::BatchNorm2d norm2_ = nullptr;
+  torch::nn::AnyModule norm2_;
 };
 
 /// Holds a BasicBlockImpl, as libtorch's own modules are held.
@@ -47,7 +47,7 @@ class ResNetImpl final : public torch::nn::Module {
 
  private:
   torch::nn::Conv2d conv_ = nullptr;
-  torch::nn::BatchNorm2d norm_ = nullptr;
+  torch::nn::AnyModule norm_;
   std::vector<BasicBlock> blocks_;
   torch::nn::Linear output_ = nullptr;
 };

@@ -160,6 +160,7 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   note_uses(batches, status);
 
   result.wait_begin = system_clock().now();
+  exchange_.exchange_sparse();
   const double arrived = to_seconds(result.wait_begin.time_since_epoch() + clock_offset_);
   status.arrivals[static_cast<std::size_t>(group_.rank())] = arrived;
   const double even_share = static_cast<double>(options_.replicas) / (group_.size() * range_.size());

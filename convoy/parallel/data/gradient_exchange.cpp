@@ -46,7 +46,10 @@ GradientExchange::GradientExchange(const params::FlatSpace& space, comm::Group& 
       divided_(space.memory().shared() && on_one_host(group)),
       additions_(additions_by_replica(layout.leaves, layout.owners[static_cast<std::size_t>(group.rank())])),
       order_(space.slots().size()),
+      sparse_(space.slots().size(), false),
       partials_(space.slots().size()),
+      sparse_exchange_(space, group, layout),
+      came_sparse_(space.slots().size(), false),
       sums_(make_sums(space, divided_)) {
   // Until the order is learnt: gradients arrive about in reverse.
   std::iota(order_.rbegin(), order_.rend(), std::size_t{0});
@@ -87,6 +90,7 @@ void GradientExchange::begin_step(const std::vector<bool>& active) {
   partial_bytes_ = 0;
   alive_bytes_ = 0;
   works_.clear();
+  sparse_exchange_.begin_step();
 }
 
 void GradientExchange::plan_buckets() {
@@ -95,24 +99,40 @@ void GradientExchange::plan_buckets() {
   for (const params::ParameterSlot& slot : space_.slots()) bytes.push_back(slot.elements * element);
   std::vector<std::size_t> order;
   for (const std::size_t slot : order_) {
-    if (active_[slot] && space_.slots()[slot].elements > 0) order.push_back(slot);
+    if (active_[slot] && space_.slots()[slot].elements > 0 && !sparse_[slot]) order.push_back(slot);
   }
   buckets_ = make_buckets(order, bytes, bucket_bytes_);
   bucket_of_.assign(space_.slots().size(), buckets_.size());
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     for (const std::size_t slot : buckets_[i].slots) bucket_of_[slot] = i;
   }
-  if (!divided_) return;
-  shards_ = plan_shards(places_of(space_), buckets_, group_.size(), group_.rank());
+  sparse_slots_.clear();
+  for (std::size_t slot = 0; slot < sparse_.size(); ++slot) {
+    if (sparse_[slot] && active_[slot] && space_.slots()[slot].elements > 0) sparse_slots_.push_back(slot);
+  }
+  sparse_own_.clear();
+  if (!divided_) {
+    for (const std::size_t slot : sparse_slots_) {
+      sparse_own_.push_back({slot, space_.slots()[slot].offset, space_.slots()[slot].elements});
+    }
+    return;
+  }
+  // Sums and updates of sparse parameters are divided like those of one more bucket.
+  std::vector<Bucket> all = buckets_;
+  all.push_back({sparse_slots_, 0});
+  shards_ = plan_shards(places_of(space_), all, group_.size(), group_.rank());
   shares_ = shards_.shares;
+  sparse_own_ = shards_.buckets.back()[static_cast<std::size_t>(group_.rank())];
 }
 
 void GradientExchange::take(std::size_t slot, torch::Tensor gradient) {
   CONVOY_CHECK(!taken_[place_][slot], "a gradient was finished twice in one backward pass");
   taken_[place_][slot] = true;
   if (place_ == 0) arrivals_.push_back(slot);
+  if (gradient.is_sparse()) came_sparse_[slot] = true;
+  if (sparse_[slot]) return sparse_exchange_.take(place_, slot, gradient);
   if (bucket_of_[slot] == buckets_.size()) return;  // no elements
-  put(slot, std::move(gradient));
+  put(slot, gradient.is_sparse() ? gradient.to_dense() : std::move(gradient));
 }
 
 // Sums go along the tree in the order of replicas, whoever is first.
@@ -211,6 +231,12 @@ comm::Buffer GradientExchange::output_of(std::size_t bucket) const {
   return comm::Buffer(std::move(outputs));
 }
 
+void GradientExchange::exchange_sparse() { sparse_exchange_.run(sparse_slots_, sparse_own_, sums_); }
+
+std::vector<torch::Tensor> GradientExchange::partials(std::size_t slot) const {
+  return sparse_[slot] ? sparse_exchange_.values(slot) : partials_[slot].sums();
+}
+
 void GradientExchange::follow_with(comm::Work work) { works_.push_back(std::move(work)); }
 
 void GradientExchange::wait() {
@@ -225,6 +251,7 @@ void GradientExchange::wait_and_square(std::span<double> blocks) {
       times_[i].finished = works_[i].completed_at();
       square(shards_.own_blocks[i], blocks);
     }
+    square(shards_.own_blocks.back(), blocks);
   } catch (...) {
     const std::exception_ptr first = std::current_exception();
     try {
@@ -257,6 +284,11 @@ void GradientExchange::learn_order() {
   }
   comm::broadcast_async(group_, comm::Buffer(std::span<std::int64_t>(order)), 0, DType::kInt64).wait();
   order_.assign(order.begin(), order.end());
+  // A parameter whose gradient was sparse anywhere is exchanged by rows from now on.
+  std::vector<std::int64_t> sparse(came_sparse_.begin(), came_sparse_.end());
+  comm::all_reduce(group_, sparse.data(), sparse.data(), static_cast<std::int64_t>(sparse.size()), DType::kInt64,
+                   ReduceOp::kMax);
+  sparse_.assign(sparse.begin(), sparse.end());
   order_learnt_ = true;
   plan_buckets();
 }

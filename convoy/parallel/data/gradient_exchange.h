@@ -19,6 +19,7 @@
 #include "convoy/parallel/data/buckets.h"
 #include "convoy/parallel/data/partial_sums.h"
 #include "convoy/parallel/data/shard_plan.h"
+#include "convoy/parallel/data/sparse_exchange.h"
 #include "convoy/params/flat_space.h"
 #include "convoy/params/gradient_sink.h"
 #include "convoy/spec/schedule/schedule.h"
@@ -63,6 +64,8 @@ class GradientExchange final : public params::GradientSink {
   void finish_launching();
   /// Adds an operation that was submitted after the buckets and is waited for with them.
   void follow_with(comm::Work work);
+  /// Exchanges the rows of sparse gradients; between finish_launching and the waits.
+  void exchange_sparse();
   /// Waits for all buckets and what follows them; afterwards sums() holds the step's gradient (of a divided exchange: this
   /// rank's shards of it).
   void wait();
@@ -71,7 +74,7 @@ class GradientExchange final : public params::GradientSink {
   void wait_and_square(std::span<double> blocks);
   /// Divided: the same for the blocks that lie in several ranks' shards. All ranks must have waited for their buckets.
   void square_mixed(std::span<double> blocks) const;
-  /// Called after a step that succeeded: learns the order of arrival in the first one.
+  /// Called after a step that succeeded: learns in the first one in which order gradients arrive, and which are sparse.
   void learn_order();
 
   /// Returns whether the exchange is divided.
@@ -83,7 +86,7 @@ class GradientExchange final : public params::GradientSink {
   /// Returns whether number `place` of the rank's replicas has used a parameter in this step.
   bool taken(std::size_t place, std::size_t slot) const { return taken_[place][slot]; }
   /// Returns this rank's own partial sums of a parameter, to look for the source of a non-finite gradient.
-  const std::vector<torch::Tensor>& partials(std::size_t slot) const { return partials_[slot].sums(); }
+  std::vector<torch::Tensor> partials(std::size_t slot) const;
   /// Returns the buckets' times of the last step.
   const std::vector<BucketTimes>& times() const { return times_; }
   /// Returns the buckets.
@@ -117,10 +120,16 @@ class GradientExchange final : public params::GradientSink {
   std::vector<bool> active_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> bucket_of_;
+  // Parameters whose gradients are sparse are in no bucket; which they are shows in the first step.
+  std::vector<bool> sparse_;
+  std::vector<std::size_t> sparse_slots_;
+  std::vector<params::FlatSlice> sparse_own_;
   ShardPlan shards_;
   std::shared_ptr<const SharesByRank> shares_;
   // One step.
   std::vector<PartialSums> partials_;
+  SparseExchange sparse_exchange_;
+  std::vector<bool> came_sparse_;
   // By place of the replica, then by parameter.
   std::vector<std::vector<bool>> taken_;
   // How many replicas' gradients of a parameter were pushed; those that came before their turn are held, by place.

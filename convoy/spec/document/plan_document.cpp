@@ -48,7 +48,7 @@ std::string model_words(const ModelRecipe& model) {
   if (model.name == "mlp") words += fmt::format(", hidden layers {}", fmt::join(model.hidden, ", "));
   if (model.name == "cnn") {
     words +=
-        fmt::format(", channels {}, {} batch norm", fmt::join(model.channels, ", "), model.batch_norm ? "with" : "no");
+        fmt::format(", channels {}, {} batch norm", fmt::join(model.channels, ", "), !model.batch_norm ? "no" : model.sync_batch_norm ? "with synchronised" : "with");
   }
   return model.dropout > 0 ? fmt::format("{}, dropout {}", words, model.dropout) : words;
 }

@@ -117,6 +117,9 @@ Demands batch_demands() {
          const std::int64_t replicas = recipe.replicas.mode == "on" ? recipe.replicas.count : 1;
          return replicas * recipe.train.accumulation <= recipe.train.global_batch;
        }},
+      {{"model.sync_batch_norm", "model.batch_norm"},
+       "batch norm over all replicas is batch norm: sync_batch_norm needs batch_norm",
+       [](const Recipe& recipe) { return !recipe.model.sync_batch_norm || recipe.model.batch_norm; }},
       {{"data.limit", "train.global_batch", "train.drop_last"},
        "with drop_last, the training part must hold at least one global batch",
        [](const Recipe& recipe) {

@@ -120,6 +120,10 @@ Keys model_keys() {
        {}},
       {CONVOY_KEY(model, dropout), "The share of activations that dropout removes.", share(), {}},
       {CONVOY_KEY(model, batch_norm), "Whether convolutions are followed by batch norm.", any(), {}},
+      {CONVOY_KEY(model, sync_batch_norm),
+       "Whether batch norm is over all replicas' samples of a micro-batch, and not over each replica's alone.",
+       any(),
+       {}},
       {CONVOY_KEY(model, dtype), "The type of parameters and gradients.", any(), {"float32", "float64"}},
   };
 }

@@ -30,6 +30,10 @@ ReferenceTrainer::ReferenceTrainer(params::Model& model, const spec::Recipe& rec
       recipe_(recipe),
       space_(model),
       optimizer_(space_, params::OptimizerOptions::from(recipe.train)) {
+  if (model.across_replicas()) {
+    throw Error(ErrorCode::kNotSupported, "verify has no one-process reference for layers that compute over all replicas "
+                                          "(synchronised batch norm): compare digests of runs on several ranks");
+  }
   sums_.flat = space_.make_like();
   std::vector<torch::Tensor> initial;
   for (const params::NamedTensor& buffer : model.buffers()) initial.push_back(buffer.tensor.clone());

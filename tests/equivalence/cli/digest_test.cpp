@@ -61,6 +61,24 @@ std::string digest_of(const RunOutcome& run, const json& reference) {
   return run.summary["parameters_digest"];
 }
 
+TEST(Digest, IsEqualWithSynchronisedBatchNorm) {
+  const TemporaryFolder folder;
+  // 1499 samples: the last batch of the epoch leaves replicas with unequal parts.
+  const auto recipe = with(kCnn, {"replicas.count=8", "model.sync_batch_norm=true", "train.accumulation=2"});
+  const RunOutcome alone = run(folder.path() + "/1", 1, recipe);
+  ASSERT_EQ(alone.status, 0) << alone.errors;
+  const std::string digest = digest_of(alone, alone.summary);
+  for (const int ranks : {3, 4}) {
+    EXPECT_EQ(digest_of(run(folder.path() + "/" + std::to_string(ranks), ranks, recipe), alone.summary), digest) << ranks;
+  }
+  const auto plain = with(recipe, {"model.sync_batch_norm=false"});
+  EXPECT_NE(digest_of(run(folder.path() + "/plain", 2, plain), alone.summary), digest);
+  const auto verified = run_command({kConvoy, "verify", std::string(CONVOY_SOURCE_DIR) + "/examples/recipes/fashion_cnn.toml",
+                                     "-n", "2", "--set", "model.sync_batch_norm=true"});
+  EXPECT_NE(verified.status, 0);
+  EXPECT_NE(verified.errors.find("no one-process reference"), std::string::npos) << verified.errors;
+}
+
 TEST(Digest, IsEqualOnAnyNumberOfRanksAndAfterAResumeOnOthers) {
   const TemporaryFolder folder;
   const auto recipe = with(kCnn, {"replicas.count=4"});
