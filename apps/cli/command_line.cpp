@@ -82,6 +82,14 @@ CLI::App* add_ledger(CLI::App& app, LedgerRequest& ledger) {
   return verb;
 }
 
+CLI::App* add_trace(CLI::App& app, TraceRequest& trace) {
+  CLI::App* verb = app.add_subcommand("trace", "Tells from a run's trace what cost time, who was waited for, and what is wrong");
+  verb->add_option("RUNDIR", trace.run_directory, "The run directory")->required();
+  verb->add_flag("--json", trace.json, "Prints numbers and findings as one JSON object");
+  verb->footer(example("convoy trace runs/fashion-cnn-20260131-120000"));
+  return verb;
+}
+
 CLI::App* add_explain(CLI::App& app, ExplainRequest& explain) {
   CLI::App* verb = app.add_subcommand("explain", "Tells one training step in order, or writes the training plan");
   verb->add_option("RECIPE", explain.recipe, "The recipe, a TOML file")->required();
@@ -90,6 +98,7 @@ CLI::App* add_explain(CLI::App& app, ExplainRequest& explain) {
       ->allow_extra_args(false);
   verb->add_flag("--document", explain.document, "Writes the training plan as a Markdown page");
   verb->add_option("--out", explain.out, "The page (default: plan.md); - for standard output");
+  verb->add_option("--picture", explain.picture, "Writes the picture of the step as an SVG file");
   verb->add_option("--baseline", explain.baseline, "The directory of an earlier run of the model");
   verb->add_option("--parameters", explain.parameters, "How many parameters the model has");
   verb->add_flag("--json", explain.json, "Prints the step or the plan as one JSON object");
@@ -205,6 +214,10 @@ std::variant<Request, Answered> finish_explain(ExplainRequest explain, const CLI
   }
   if (verb.count("--out") > 0 && !explain.document) return refuse("explain: --out names the page of --document");
   if (explain.out == "-" && explain.json) return refuse("explain: --out - and --json both ask for standard output");
+  if (verb.count("--picture") > 0) {
+    if (explain.document) return refuse("explain: --picture draws a step, --document writes the plan: use one of them");
+    if (explain.picture.empty() || explain.picture == "-") return refuse("explain: --picture needs the name of a file");
+  }
   return Request(std::move(explain));
 }
 
@@ -258,6 +271,8 @@ std::variant<Request, Answered> parse_command_line(const std::vector<std::string
   ExplainRequest explain;
   const CLI::App* explain_verb = add_explain(app, explain);
   add_ledger(app, ledger);
+  TraceRequest trace;
+  const CLI::App* trace_verb = add_trace(app, trace);
   DataRequest data;
   const CLI::App* data_verb = add_data(app, data);
   BenchRequest bench;
@@ -292,6 +307,7 @@ std::variant<Request, Answered> parse_command_line(const std::vector<std::string
     return Request(std::move(bench));
   }
   if (data_verb->parsed()) return finish_data(std::move(data));
+  if (trace_verb->parsed()) return Request(std::move(trace));
   return Request(std::move(ledger));
 }
 

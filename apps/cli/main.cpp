@@ -30,6 +30,7 @@ struct Dispatch {
   int operator()(const convoy::cli::ProfileRequest& request) const { return convoy::cli::profile_command(request); }
   int operator()(const convoy::cli::BenchRequest& request) const { return convoy::cli::bench_command(request); }
   int operator()(const convoy::cli::LedgerRequest& request) const { return convoy::cli::ledger_command(request); }
+  int operator()(const convoy::cli::TraceRequest& request) const { return convoy::cli::trace_command(request); }
 };
 
 }  // namespace

@@ -50,6 +50,14 @@ struct LedgerRequest {
   bool json = false;
 };
 
+/// `convoy trace`.
+struct TraceRequest {
+  /// The run directory.
+  std::string run_directory;
+  /// Whether the result is one JSON object.
+  bool json = false;
+};
+
 /// `convoy explain`.
 struct ExplainRequest {
   /// The recipe's path.
@@ -62,6 +70,8 @@ struct ExplainRequest {
   bool document = false;
   /// Where the plan is written: "" for plan.md, "-" for standard output.
   std::string out;
+  /// Where the step's picture is written, an SVG file; "" for nowhere.
+  std::string picture;
   /// The directory of an earlier run; "" for none.
   std::string baseline;
   /// How many parameters the model has; 0 when not known.
@@ -166,7 +176,8 @@ struct BenchRequest {
 };
 
 /// Any of them.
-using Request = std::variant<BenchRequest, DataRequest, ExplainRequest, ProfileRequest, RunRequest, VerifyRequest, LaunchRequest, LedgerRequest>;
+using Request = std::variant<BenchRequest, DataRequest, ExplainRequest, ProfileRequest, RunRequest, VerifyRequest,
+                             LaunchRequest, LedgerRequest, TraceRequest>;
 
 /// Trains a recipe on several ranks; returns the exit status.
 int run_command(const RunRequest& request);
@@ -191,5 +202,8 @@ int explain_command(const ExplainRequest& request);
 
 /// Proves a run's use of samples; returns the exit status.
 int ledger_command(const LedgerRequest& request);
+
+/// Tells what a run's trace says; returns the exit status.
+int trace_command(const TraceRequest& request);
 
 }  // namespace convoy::cli

@@ -103,6 +103,7 @@ MemoryMeter& process_memory();
 /// Says what memory that this thread takes is used for, while it lives; scopes nest.
 class MemoryScope {
  public:
+  /// Opens the scope.
   explicit MemoryScope(MemoryCategory category);
   ~MemoryScope();
   MemoryScope(const MemoryScope&) = delete;

@@ -138,7 +138,8 @@ bool Loader::prepare(std::int64_t step, const std::stop_token& stop, StepBatch& 
     for (const Batch& micro_batch : mine.micro_batches) bytes += micro_batch.memory_bytes();
   }
   if (bytes != batch.memory.bytes()) batch.memory = {observe::MemoryCategory::kBatch, bytes};
-  batch.prepare = system_clock().now() - began;
+  batch.prepared = system_clock().now();
+  batch.prepare = batch.prepared - began;
   return true;
 }
 

@@ -35,8 +35,9 @@ struct StepBatch {
   std::int64_t epoch = 0;
   /// The rank's replicas in ascending order.
   std::vector<ReplicaBatches> replicas;
-  /// How long the loader's thread worked on it.
+  /// How long the loader's thread worked on it, and when it was done.
   Duration prepare{0};
+  TimePoint prepared{};
   /// How long next() waited for it: input that was not hidden behind compute.
   Duration waited{0};
   /// Counts its buffers as MemoryCategory::kBatch.

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
+
+#include "convoy/spec/data_recipe.h"
 
 namespace convoy::spec {
 
@@ -17,43 +18,6 @@ struct TaskRecipe {
   /// For the training plan, in words: what the user alone can say about the task.
   std::string source, prediction_moment, label, features, permitted_repeats;
   friend bool operator==(const TaskRecipe&, const TaskRecipe&) = default;
-};
-
-/// `[data]`: where samples come from and how they are divided.
-struct DataRecipe {
-  /// The file format: "idx" (MNIST, Fashion-MNIST), "cifar10" (binary batches) or "csv".
-  std::string format = "idx";
-  /// The folder with the files, or the CSV file; "" takes, for idx, the folder of Debian's package
-  /// dataset-fashion-mnist.
-  std::string path;
-  /// CSV: the official test file, "" where there is none; and the delimiter between two fields.
-  std::string test_path, delimiter = ",";
-  /// How parts are divided: "official" (the test part has files of its own), "random", "group" or "time".
-  std::string split = "official";
-  /// How many training samples are set apart for validation, and (CSV without `test_path`) for the test.
-  std::int64_t validation = 5000, test = 0;
-  /// Seeds the choice of the samples that are set apart.
-  std::int64_t split_seed = 1;
-  /// Uses only this many samples of the training part; 0 uses all.
-  std::int64_t limit = 0;
-  /// Shifts each training image by up to this many pixels each way.
-  std::int64_t shift = 0;
-  /// Flips half of the training images left to right.
-  bool flip = false;
-  /// "none": each training sample once per epoch. "balanced": all classes are drawn alike.
-  std::string resample = "none";
-  /// CSV: the fields that stand for a missing value.
-  std::vector<std::string> missing = {""};
-  /// CSV with two classes: the class whose scores are ranked; "" takes the second one.
-  std::string positive;
-  /// The columns that evaluation results are cut by.
-  std::vector<std::string> slices;
-  /// CSV: what each column of the file is used for.
-  /// See:        DataColumn
-  std::map<std::string, std::string> columns;
-  /// How many global batches are prepared ahead.
-  std::int64_t prefetch = 3;
-  friend bool operator==(const DataRecipe&, const DataRecipe&) = default;
 };
 
 /// `[model]`: what is trained.
@@ -140,20 +104,27 @@ struct ReplicasRecipe {
   friend bool operator==(const ReplicasRecipe&, const ReplicasRecipe&) = default;
 };
 
+/// The bytes of a bucket where neither the recipe nor a calibration says anything.
+inline constexpr std::int64_t kBuiltInBucketBytes = 4 << 20;
+
 /// `[parallel]`: how ranks share the work.
 struct ParallelRecipe {
   /// The strategy: "data".
   std::string strategy = "data";
-  /// Gradients are exchanged in buckets of about this many bytes.
-  std::int64_t bucket_bytes = 4 << 20;
+  /// Gradients are exchanged in buckets of about this many bytes; 0: by the machine's calibration.
+  std::int64_t bucket_bytes = 0;
   /// Whether buckets are exchanged while backward goes on.
   bool overlap = true;
   /// Whether the ranks of a host have the parameters once, in shared memory, and each updates a share of them.
   bool divide_update = true;
   /// Parameters that a replica did not use in a step: "allow" counts them as zero for it, "refuse" ends the run.
   std::string unused_parameters = "allow";
+  /// How replicas are dealt out: "even", or "auto", by how fast each rank proves before the first step.
+  std::string share = "even";
   /// Compute threads of each rank; part of the result, since kernels split work by thread.
   std::int64_t threads = 1;
+  /// Returns the bytes of a bucket where nobody looks at a calibration.
+  std::int64_t known_bucket_bytes() const { return bucket_bytes > 0 ? bucket_bytes : kBuiltInBucketBytes; }
   friend bool operator==(const ParallelRecipe&, const ParallelRecipe&) = default;
 };
 
@@ -187,8 +158,8 @@ struct CheckpointRecipe {
 
 /// `[measure]`: what is measured.
 struct MeasureRecipe {
-  /// Steps that are left out of medians.
-  std::int64_t warmup_steps = 10;
+  /// Steps that are left out of medians, and how many of those after them are traced.
+  std::int64_t warmup_steps = 10, trace_steps = 0;
   /// For the training plan, in words: which metrics decide, what is accepted, and the boundary of the baseline.
   std::string metrics, accepted, baseline;
   friend bool operator==(const MeasureRecipe&, const MeasureRecipe&) = default;

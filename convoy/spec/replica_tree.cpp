@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "convoy/base/error.h"
 
@@ -49,22 +50,80 @@ double sum_node(std::span<const double> leaves) {
   return sum_node(leaves.first(middle)) + sum_node(leaves.subspan(middle));
 }
 
-}  // namespace
-
-std::vector<ReplicaRange> deal_replicas(int replicas, int ranks) {
+void check_numbers(int replicas, int ranks) {
   if (replicas < 1 || ranks < 1) throw Error(ErrorCode::kInvalidArgument, "replicas and ranks start at 1");
   if (ranks > replicas) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("{} ranks cannot share {} replicas: use at most {} ranks, or raise [replicas] count", ranks,
                             replicas, replicas));
   }
+}
+
+std::vector<ReplicaRange> ranges_of(std::span<const int> sizes) {
   std::vector<ReplicaRange> shares;
-  for (int rank = 0, begin = 0; rank < ranks; ++rank) {
-    const int size = replicas / ranks + (rank < replicas % ranks ? 1 : 0);
+  int begin = 0;
+  for (const int size : sizes) {
     shares.push_back({begin, begin + size});
     begin += size;
   }
   return shares;
+}
+
+}  // namespace
+
+std::vector<ReplicaRange> deal_replicas(int replicas, int ranks) {
+  check_numbers(replicas, ranks);
+  std::vector<int> sizes;
+  for (int rank = 0; rank < ranks; ++rank) sizes.push_back(replicas / ranks + (rank < replicas % ranks ? 1 : 0));
+  return ranges_of(sizes);
+}
+
+std::vector<ReplicaRange> deal_replicas_by_speed(int replicas, std::span<const double> speeds) {
+  check_numbers(replicas, static_cast<int>(speeds.size()));
+  for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
+    if (std::isfinite(speeds[rank]) && speeds[rank] > 0) continue;
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("the speed of rank {} is {}: a positive number is needed", rank, speeds[rank]));
+  }
+  // Each further replica goes where it is done first: no other choice ends earlier.
+  std::vector<int> sizes(speeds.size(), 1);
+  for (int dealt = static_cast<int>(speeds.size()); dealt < replicas; ++dealt) {
+    const auto time_with_one_more = [&](std::size_t rank) { return (sizes[rank] + 1) / speeds[rank]; };
+    std::size_t first = 0;
+    for (std::size_t rank = 1; rank < speeds.size(); ++rank) {
+      if (time_with_one_more(rank) < time_with_one_more(first)) first = rank;
+    }
+    ++sizes[first];
+  }
+  return ranges_of(sizes);
+}
+
+void check_owners(std::span<const ReplicaRange> owners, int replicas, int ranks) {
+  if (static_cast<int>(owners.size()) != ranks) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("replicas are dealt out to {} ranks, and there are {}", owners.size(), ranks));
+  }
+  int next = 0;
+  for (std::size_t rank = 0; rank < owners.size(); ++rank) {
+    const ReplicaRange& owned = owners[rank];
+    if (owned.begin != next || owned.size() < 1 || owned.end > replicas) {
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          fmt::format("rank {} is dealt replicas [{}, {}): ranges must follow each other and hold at least one of "
+                      "the {} replicas",
+                      rank, owned.begin, owned.end, replicas));
+    }
+    next = owned.end;
+  }
+  if (next == replicas) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("rank {} is the last one and ends at replica {} of {}", owners.size() - 1, next, replicas));
+}
+
+std::string describe_owners(std::span<const ReplicaRange> owners) {
+  std::vector<int> sizes;
+  for (const ReplicaRange& owned : owners) sizes.push_back(owned.size());
+  return fmt::format("{}", fmt::join(sizes, ", "));
 }
 
 std::vector<ReplicaRange> maximal_subtrees(int leaves, ReplicaRange range) {

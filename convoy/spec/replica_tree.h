@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 namespace convoy::spec {
@@ -23,6 +24,18 @@ struct ReplicaRange {
 /// 3, 3, 2).
 /// Errors:     kInvalidArgument when a number is below 1 or there are more ranks than replicas
 std::vector<ReplicaRange> deal_replicas(int replicas, int ranks);
+
+/// The same for ranks of different speeds (replicas in any unit of time): the longest time of a rank is as short as it can
+/// be, and every rank carries at least one. Of ranks that would need the same time the earlier one carries more.
+/// Errors:     kInvalidArgument like deal_replicas, and for a speed that is not a positive number (names the rank)
+std::vector<ReplicaRange> deal_replicas_by_speed(int replicas, std::span<const double> speeds);
+
+/// Checks that owners are what each rank of a run may carry: ranges in order of ranks that cover all replicas, none empty.
+/// Errors:     kInvalidArgument naming the first rank that does not fit
+void check_owners(std::span<const ReplicaRange> owners, int replicas, int ranks);
+
+/// Returns how many replicas each rank carries, as words: "8, 4".
+std::string describe_owners(std::span<const ReplicaRange> owners);
 
 /// Returns the maximal subtrees inside leaves [range.begin, range.end) of a tree over `leaves` leaves, from left to
 /// right. Their number is at most 2 log2(leaves) + 1.

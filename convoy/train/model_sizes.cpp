@@ -24,7 +24,7 @@ void write_model_sizes(const RunRequest& request, const RunServices& services) {
   std::vector<std::size_t> order(bytes.size());
   std::iota(order.rbegin(), order.rend(), std::size_t{0});
   for (const parallel::Bucket& bucket :
-       parallel::make_buckets(order, bytes, request.recipe.parallel.bucket_bytes)) {
+       parallel::make_buckets(order, bytes, request.recipe.parallel.known_bucket_bytes())) {
     json["bucket_bytes"].push_back(bucket.bytes);
   }
   write_atomic(services.files, request.directory + "/" + kModelSizesFile, json.dump() + "\n");

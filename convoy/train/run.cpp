@@ -7,10 +7,12 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/log.h"
+#include "convoy/comm/clock_offsets.h"
 #include "convoy/elastic/checkpoint/checkpoint.h"
 #include "convoy/eval/imbalance.h"
 #include "convoy/observe/memory_meter.h"
 #include "convoy/observe/step_timer.h"
+#include "convoy/observe/trace/trace_file.h"
 #include "convoy/parallel/data/data_parallel.h"
 #include "convoy/records/balance.h"
 #include "convoy/records/ledger/ledger.h"
@@ -18,7 +20,10 @@
 #include "convoy/train/evaluation.h"
 #include "convoy/train/planted_fault.h"
 #include "convoy/train/run_report.h"
+#include "convoy/train/share/measured_share.h"
 #include "convoy/train/task.h"
+#include "convoy/train/trace/rank_breakdown.h"
+#include "convoy/train/trace/trace_collector.h"
 #include "convoy/train/trainer.h"
 
 namespace convoy::train {
@@ -43,6 +48,21 @@ Duration covered(const std::vector<parallel::BucketTimes>& buckets) {
   return sum;
 }
 
+// Measures the ranks on the first micro-batch of the run, where the recipe asks for it. All take the same samples, so that
+// they differ by their speed alone.
+MeasuredShares measured_shares(const spec::Recipe& recipe, const Task& task, params::Model& model, comm::Group& group) {
+  const std::vector<params::NamedTensor> parameters = model.parameters();
+  // What is wrong with a model without parameters, the strategy says.
+  if (recipe.parallel.share != "auto" || group.size() == 1 || parameters.empty()) return {};
+  const int replicas = replica_count(recipe, group.size());
+  const spec::SamplePlan plan(plan_options(recipe, task.samples(), replicas));
+  const auto loader = task.load(plan, {0, 1}, 0, 1);
+  records::StepBatch& input = loader->next(group.timeout());
+  const params::Batch batch =
+      to_tensors(input.replicas.front().micro_batches.front(), parameters.front().tensor.scalar_type());
+  return measure_shares(model, batch, {static_cast<std::uint64_t>(recipe.task.seed), 0, 0, 0}, replicas, group);
+}
+
 // Everything that one process holds while it trains.
 class Run {
  public:
@@ -50,22 +70,41 @@ class Run {
       : request_(request),
         services_(services),
         recipe_(request.recipe),
-        group_(services.group),
-        fault_(group_.rank()),
+        fault_(services.group.rank()),
+        group_(fault_.group(services.group)),
         task_(recipe_, services.files, request.directory, group_),
-        trainer_(recipe_, task_.samples(), group_, make_model(recipe_, task_, services.models)),
+        model_(fault_.model(make_model(recipe_, task_, services.models))),
+        shares_(measured_shares(recipe_, task_, *model_, group_)),
+        trainer_(recipe_, task_.samples(), group_, std::move(model_), shares_.owners),
         plan_(trainer_.plan()),
         parallel_(trainer_.parallel()),
-        total_steps_(trainer_.total_steps()) {
+        total_steps_(trainer_.total_steps()),
+        statistics_(recipe_.measure.warmup_steps) {
     if (group_.rank() == 0) report_.emplace(services.files, request.directory, recipe_);
     facts_.ranks = group_.size();
     facts_.replicas = plan_.options().replicas;
+    facts_.owners = parallel_.owners();
+    facts_.micro_batch_ms = shares_.micro_batch_ms;
   }
 
   void go() {
+    try {
+      train();
+    } catch (...) {
+      if (trace_) trace_->write_own();
+      throw;
+    }
+  }
+
+ private:
+  void train() {
     begin();
+    tell_shares();
     facts_.setup = system_clock().now() - started_;
-    auto loader = task_.load(plan_, parallel_.replicas(), first_step_, std::max(first_step_, total_steps_));
+    if (trace_) trace_->outside(observe::SpanKind::kSetup, started_);
+    const auto reader = fault_.reader(task_.training_source().dataset);
+    auto loader =
+        task_.load(plan_, parallel_.replicas(), first_step_, std::max(first_step_, total_steps_), reader.get());
     timer_.begin_step();
     for (std::int64_t step = first_step_; step < total_steps_ && !facts_.reached_target; ++step) {
       if (step == first_step_ || step % plan_.steps_per_epoch() == 0) tell_classes(plan_.epoch_of(step));
@@ -75,7 +114,6 @@ class Run {
     finish();
   }
 
- private:
   // Restores the newest checkpoint when asked to, and opens the ledger's next generation.
   void begin() {
     LoadedParent parent;
@@ -83,7 +121,11 @@ class Run {
     first_step_ = parent.step;
     facts_.resumed_at = first_step_;
     facts_.steps = first_step_;
+    parallel_.set_clock_offset(comm::measure_clock_offsets(group_)[static_cast<std::size_t>(group_.rank())].offset);
     if (request_.timing_only) return;
+    if (recipe_.measure.trace_steps > 0) {
+      trace_.emplace(recipe_, first_step_, parallel_.replicas().size(), group_, services_.files, request_.directory);
+    }
     double generation = 0;
     if (group_.rank() == 0) generation = records::next_generation(services_.files, request_.directory);
     generation_ = static_cast<int>(comm::all_reduce_number(group_, generation, ReduceOp::kMax));
@@ -94,7 +136,14 @@ class Run {
     header.ranks = group_.size();
     header.plan = plan_.options();
     header.parent = {parent.generation, parent.step};
+    if (parallel_.owners() != spec::deal_replicas(facts_.replicas, facts_.ranks)) header.owners = parallel_.owners();
     ledger_.emplace(services_.files, request_.directory, header);
+  }
+
+  void tell_shares() {
+    if (!report_ || shares_.micro_batch_ms.empty()) return;
+    services_.events.note(fmt::format("replicas of the ranks: {} (one micro-batch took {:.2f} ms)",
+                                      spec::describe_owners(facts_.owners), fmt::join(shares_.micro_batch_ms, ", ")));
   }
 
   struct LoadedParent {
@@ -127,7 +176,9 @@ class Run {
     timer_.add(Part::kInputWait, input.waited);
     fault_.strike(step);
     if (fault_.spoils_input(step)) input.replicas.front().micro_batches.front().values.front() = std::nanf("");
+    if (trace_) trace_->begin_step(step, begin, input);
     const parallel::StepResult result = trainer_.gradient(step, input, system_clock().now() - begin);
+    if (trace_) trace_->after_gradient(result, parallel_.bucket_times());
     timer_.add(Part::kForward, result.forward);
     timer_.add(Part::kBackward, result.backward);
     timer_.add(Part::kCommExposed, result.exposed);
@@ -135,8 +186,11 @@ class Run {
     timer_.add(Part::kComm, covered(parallel_.bucket_times()));
 
     const double rate = update(step, result);
+    if (trace_) trace_->after_update();
     commit(step, input);
+    if (trace_) trace_->end_step();
     const observe::StepTimes times = timer_.end_step();
+    statistics_.add(times);
     facts_.training += times.total;
     facts_.trained_samples += result.count;
     if (report_) tell(step, result, rate, times);
@@ -213,6 +267,7 @@ class Run {
     Evaluation found = evaluate(trainer_.model(), part,
                                 {recipe_.train.evaluation_batch, trainer_.type(), recipe_.data.slices}, group_);
     facts_.evaluation += system_clock().now() - begin;
+    if (trace_) trace_->outside(observe::SpanKind::kEvaluation, begin);
     if (!report_) return found;
     const double own = found.curve ? found.curve->best_f1_threshold().value_or(threshold_) : threshold_;
     const double threshold = name == "test" ? threshold_ : own;
@@ -262,6 +317,7 @@ class Run {
     elastic::save_checkpoint(services_.files, group_, checkpoints(), meta, parts,
                              static_cast<int>(recipe_.checkpoint.keep));
     facts_.checkpoint += system_clock().now() - begin;
+    if (trace_) trace_->outside(observe::SpanKind::kCheckpoint, begin);
   }
 
   void finish() {
@@ -276,10 +332,21 @@ class Run {
       comm::barrier(group_);
       if (report_) ledger = check_ledger();
     }
+    facts_.by_rank = gather_summaries(group_, statistics_.summary());
+    if (trace_) finish_trace();
     if (!report_) return;
     report_->finish(facts_, ledger);
     for (const std::string& warning : report_->slow_rank_warnings()) services_.events.note("warning: " + warning);
     services_.events.summary();
+  }
+
+  void finish_trace() {
+    const std::optional<observe::Trace> trace = trace_->gather();
+    if (!trace) return;
+    observe::write_trace(services_.files, request_.directory + "/trace.json", *trace);
+    std::vector<std::string> notes;
+    facts_.trace = judge_trace(*trace, notes);
+    for (const std::string& note : notes) services_.events.note("trace: " + note);
   }
 
   nlohmann::ordered_json check_ledger() {
@@ -296,9 +363,11 @@ class Run {
   const RunRequest& request_;
   const RunServices& services_;
   const spec::Recipe& recipe_;
+  PlantedFault fault_;
   comm::Group& group_;
-  const PlantedFault fault_;
   Task task_;
+  std::unique_ptr<params::Model> model_;  // until the trainer has it
+  const MeasuredShares shares_;
   Trainer trainer_;
   const spec::SamplePlan& plan_;
   parallel::DataParallel& parallel_;
@@ -309,6 +378,8 @@ class Run {
   double threshold_ = 0.5;
   std::optional<records::LedgerWriter> ledger_;
   observe::StepTimer timer_;
+  observe::StepStatistics statistics_;
+  std::optional<TraceCollector> trace_;
   std::optional<RunReport> report_;
   RunFacts facts_;
   TimePoint last_progress_{};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 
+#include "convoy/comm/shared_memory/shared_arena.h"
 #include "convoy/observe/memory_meter.h"
 #include "convoy/observe/memory_report.h"
 #include "convoy/train/blas_facts.h"
@@ -23,6 +24,24 @@ ordered_json breakdown(const observe::StepSummary& summary) {
     if (part == observe::Part::kWaitSlowest) parts["wait_stage"] = 0.0;
   }
   return parts;
+}
+
+ordered_json breakdown_by_rank(const std::vector<observe::StepSummary>& ranks) {
+  ordered_json rows = ordered_json::array();
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ordered_json row = {{"rank", rank}, {"step", ranks[rank].median_ms}};
+    row.update(breakdown(ranks[rank]));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+ordered_json shares(const RunFacts& facts) {
+  ordered_json replicas = ordered_json::array();
+  for (const spec::ReplicaRange& owned : facts.owners) replicas.push_back(owned.size());
+  return {
+      {"replicas", replicas},
+      {"micro_batch_ms", facts.micro_batch_ms.empty() ? ordered_json(nullptr) : ordered_json(facts.micro_batch_ms)}};
 }
 
 }  // namespace
@@ -95,10 +114,13 @@ void RunReport::finish(const RunFacts& facts, const std::optional<ordered_json>&
   json["steps"] = facts.steps;
   json["ranks"] = facts.ranks;
   json["replicas"] = facts.replicas;
+  json["shares"] = shares(facts);
   json["global_batch"] = recipe_.train.global_batch;
   json["step_ms"] = {{"median", steps.median_ms}, {"p95", steps.p95_ms}, {"steps", steps.steps}};
   json["samples_per_s"] = median_s > 0 ? static_cast<double>(recipe_.train.global_batch) / median_s : 0.0;
   json["breakdown_ms"] = breakdown(steps);
+  json["breakdown_by_rank"] = breakdown_by_rank(facts.by_rank);
+  json["own_work_ms"] = own_work_ ? ordered_json(own_work_->medians()) : ordered_json::array();
   json["slow_ranks"] = own_work_ ? own_work_->to_json()["slow"] : ordered_json::array();
   const auto test = quality_.find("test");
   const auto validation = quality_.find("validation");
@@ -127,11 +149,13 @@ void RunReport::finish(const RunFacts& facts, const std::optional<ordered_json>&
   json["resumed_at_step"] = facts.resumed_at;
   json["ledger"] = ledger ? *ledger : ordered_json(nullptr);
   json["recoveries"] = ordered_json::array();
+  json["trace"] = facts.trace;
   json["parameters_digest"] = facts.parameters_digest;
   const BlasFacts blas = blas_facts();
   json["blas"] = {{"library", blas.library}, {"kernel", blas.kernel}, {"threads", blas.threads}};
-  const ordered_json memory =
+  ordered_json memory =
       observe::memory_json(observe::process_memory(), observe::read_resident_memory(local_files()));
+  memory["arena_peak"] = comm::process_arena().peak();
   write_atomic(files_, directory_ + "/memory.json", memory.dump(2) + "\n");
   write_atomic(files_, directory_ + "/summary.json", json.dump(2) + "\n");
 }

@@ -14,6 +14,7 @@
 #include "convoy/observe/slow_ranks.h"
 #include "convoy/observe/step_timer.h"
 #include "convoy/spec/recipe.h"
+#include "convoy/spec/replica_tree.h"
 
 namespace convoy::train {
 
@@ -41,6 +42,10 @@ struct RunFacts {
   int ranks = 1;
   /// Logical replicas.
   int replicas = 1;
+  /// The replicas of each rank.
+  std::vector<spec::ReplicaRange> owners;
+  /// What one micro-batch took on each rank when shares were measured; empty when they were not.
+  std::vector<double> micro_batch_ms;
   /// The generation of this process, and the step that it went on from; 0 for a fresh run.
   int generation = 1;
   /// The step that it went on from; 0 for a fresh run.
@@ -60,6 +65,10 @@ struct RunFacts {
   std::int64_t trained_samples = 0;
   /// Whether the run ended by its target.
   bool reached_target = false;
+  /// Where each rank's time went, by rank.
+  std::vector<observe::StepSummary> by_rank;
+  /// What the trace says (observe::summary_json); null without one.
+  nlohmann::ordered_json trace;
 };
 
 /// Gathers and writes. Only rank 0 has one.

@@ -46,7 +46,7 @@ std::vector<std::int64_t> Task::class_counts(std::int64_t epoch) const {
 }
 
 std::unique_ptr<records::Loader> Task::load(const spec::SamplePlan& plan, spec::ReplicaRange replicas,
-                                                 std::int64_t first, std::int64_t end) const {
+                                            std::int64_t first, std::int64_t end, const records::Dataset* reader) const {
   records::LoaderOptions options;
   options.replicas = replicas;
   options.first_step = first;
@@ -54,7 +54,9 @@ std::unique_ptr<records::Loader> Task::load(const spec::SamplePlan& plan, spec::
   options.prefetch = recipe_.data.prefetch;
   options.class_weights = class_weights_;
   options.draws = draws_;
-  return std::make_unique<records::Loader>(training_source(), plan, options);
+  const records::BatchSource source = training_source();
+  return std::make_unique<records::Loader>(
+      records::BatchSource{reader != nullptr ? *reader : source.dataset, source.indexes}, plan, options);
 }
 
 }  // namespace convoy::train

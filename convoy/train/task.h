@@ -36,9 +36,10 @@ class Task {
   /// Returns the shape of one sample.
   std::vector<std::int64_t> sample_shape() const { return data_->training_set().sample_shape(); }
 
-  /// Starts to load a rank's batches of steps [first, end).
+  /// Starts to load a rank's batches of steps [first, end); `reader` is read in place of the training set, as a view of
+  /// it.
   std::unique_ptr<records::Loader> load(const spec::SamplePlan& plan, spec::ReplicaRange replicas, std::int64_t first,
-                                        std::int64_t end) const;
+                                        std::int64_t end, const records::Dataset* reader = nullptr) const;
   /// Returns where training samples come from.
   records::BatchSource training_source() const { return {data_->training_set(), data_->split().training}; }
   /// Returns how many samples of each class an epoch draws: those of the training part, unless the recipe resamples.

@@ -8,10 +8,12 @@
 namespace convoy::train {
 namespace {
 
-parallel::DataParallelOptions parallel_options(const spec::Recipe& recipe, int replicas) {
+parallel::DataParallelOptions parallel_options(const spec::Recipe& recipe, int replicas,
+                                               const std::vector<spec::ReplicaRange>& owners) {
   parallel::DataParallelOptions options;
   options.replicas = replicas;
-  options.bucket_bytes = recipe.parallel.bucket_bytes;
+  options.owners = owners;
+  options.bucket_bytes = recipe.parallel.known_bucket_bytes();
   options.overlap = recipe.parallel.overlap;
   options.divide_update = recipe.parallel.divide_update;
   options.buffer_merge = parallel::to_buffer_merge(recipe.replicas.buffer_merge);
@@ -55,11 +57,11 @@ double clip_factor(const spec::TrainRecipe& recipe, double gradient_norm) {
 }
 
 Trainer::Trainer(const spec::Recipe& recipe, std::int64_t samples, comm::Group& group,
-                 std::unique_ptr<params::Model> model)
+                 std::unique_ptr<params::Model> model, const std::vector<spec::ReplicaRange>& owners)
     : recipe_(recipe),
       plan_(plan_options(recipe, samples, replica_count(recipe, group.size()))),
       model_(std::move(model)),
-      parallel_(*model_, group, parallel_options(recipe, replica_count(recipe, group.size()))),
+      parallel_(*model_, group, parallel_options(recipe, replica_count(recipe, group.size()), owners)),
       optimizer_(parallel_.space(), params::OptimizerOptions::from(recipe.train)),
       total_steps_(recipe.train.steps > 0 ? recipe.train.steps : recipe.train.epochs * plan_.steps_per_epoch()) {
   optimizer_.set_owner(group.rank() == 0);

@@ -39,10 +39,12 @@ double clip_factor(const spec::TrainRecipe& recipe, double gradient_norm);
 /// Threads:    one caller at a time
 class Trainer {
  public:
+  /// Deals the replicas out as `owners` says, or evenly where it is empty.
   /// Collective: all ranks of the group
   /// Ownership:  owns the model; borrows the recipe and the group
   /// Errors:     what parallel::DataParallel throws
-  Trainer(const spec::Recipe& recipe, std::int64_t samples, comm::Group& group, std::unique_ptr<params::Model> model);
+  Trainer(const spec::Recipe& recipe, std::int64_t samples, comm::Group& group, std::unique_ptr<params::Model> model,
+          const std::vector<spec::ReplicaRange>& owners = {});
 
   /// Returns the plan that says which sample goes where.
   const spec::SamplePlan& plan() const { return plan_; }

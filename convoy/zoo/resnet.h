@@ -16,7 +16,7 @@ namespace convoy::zoo {
 class BasicBlockImpl final : public torch::nn::Module {
  public:
   /// Makes a block from `channels_in` to `channels_out` channels, with batch norm as make_batch_norm makes it.
-  BasicBlockImpl(std::int64_t channels_in, std::int64_t channels_out, std::int64_t stride, bool synchronised);
+  BasicBlockImpl(std::int64_t channels_in, std::int64_t channels_out, std::int64_t stride, bool synchronised = false);
   /// Returns the activations.
   torch::Tensor forward(const torch::Tensor& input);
 

@@ -185,7 +185,7 @@ namespace {
 
 // What the model's gradients are exchanged in; one size where one is shown.
 std::vector<std::int64_t> sizes_of_recipe(const BenchRequest& request, const spec::Recipe& recipe) {
-  const std::int64_t bucket = std::min(recipe.parallel.bucket_bytes, kLargest);
+  const std::int64_t bucket = std::min(recipe.parallel.known_bucket_bytes(), kLargest);
   if (request.explain) return {bucket};
   std::vector<std::int64_t> sizes;
   for (const std::int64_t bytes : model_sizes(recipe)) {

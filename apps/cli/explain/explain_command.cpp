@@ -6,9 +6,11 @@
 
 #include "apps/cli/explain/plan_facts.h"
 #include "apps/cli/requests.h"
+#include "apps/cli/run/checked_recipe.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/spec/document/plan_document.h"
+#include "convoy/spec/document/step_picture.h"
 #include "convoy/spec/document/step_story.h"
 
 namespace convoy::cli {
@@ -27,14 +29,30 @@ void check_replaceable(const std::string& path) {
               fmt::format("{} is there and is no plan of convoy explain: name another page with --out", path));
 }
 
-int explain_step(const ExplainRequest& request, const spec::Recipe& recipe, const spec::PlanFacts& facts) {
+// As for a plan: only an earlier picture is written over.
+void write_picture(const std::string& path, const spec::StepStory& story) {
+  if (local_files().exists(path) && !spec::is_step_svg(local_files().read(path))) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{} is there and is no picture of convoy explain: name another file with --picture", path));
+  }
+  write_atomic(local_files(), path, spec::picture_svg(spec::draw_step(story)));
+}
+
+int explain_step(const ExplainRequest& request, spec::Recipe recipe, const spec::PlanFacts& facts) {
   std::int64_t parameters = request.parameters;
   if (parameters == 0 && facts.baseline) parameters = parameters_of(*facts.baseline, recipe);
-  const spec::StepStory story = spec::tell_step(recipe, request.ranks == 0 ? 1 : request.ranks, parameters);
+  const int ranks = request.ranks == 0 ? 1 : request.ranks;
+  const plan::BucketChoice buckets = chosen_buckets(recipe, ranks);
+  recipe.parallel.bucket_bytes = buckets.bytes;
+  const spec::StepStory story = spec::tell_step(recipe, ranks, parameters, buckets.source);
+  if (!request.picture.empty()) write_picture(request.picture, story);
   if (request.json) {
-    print_json(spec::to_json(story));
+    nlohmann::ordered_json json = spec::to_json(story);
+    if (!request.picture.empty()) json["file"] = request.picture;
+    print_json(json);
   } else {
     fmt::print("{}", spec::step_tables(story));
+    if (!request.picture.empty()) fmt::print("\nThe picture is in {}\n", request.picture);
   }
   return 0;
 }

@@ -53,7 +53,7 @@ elastic::LaunchResult measure(const ProfileRequest& request, const spec::Recipe&
 
 int profile_command(const ProfileRequest& request) {
   memory_limit(request);
-  const spec::Recipe recipe = read_checked_recipe(request.recipe, request.overrides, 1);
+  const spec::Recipe recipe = read_checked_recipe(request.recipe, request.overrides, 1).recipe;
   if (!request.out.empty() && !local_files().list(request.out).empty()) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("--out {}: the directory is not empty", request.out));
   }

@@ -40,9 +40,9 @@ std::string head(const Json& profile) {
       profile.at("parameters").get<std::int64_t>(), profile.at("dtype").get<std::string>(),
       profile.at("replicas").get<int>(), profile.at("accumulation").get<int>(),
       profile.at("local_batch").get<std::int64_t>(), steps.at("measured").get<std::int64_t>(),
-      steps.at("warmup").get<std::int64_t>(),
-      steps.at("ended_early").get<bool>() ? " (the recipe has no more)" : "", ms(profile.at("step_ms").at("median")),
-      ms(profile.at("step_ms").at("p95")), profile.at("samples_per_s").get<double>());
+      steps.at("warmup").get<std::int64_t>(), steps.at("ended_early").get<bool>() ? " (the recipe has no more)" : "",
+      ms(profile.at("step_ms").at("median")), ms(profile.at("step_ms").at("p95")),
+      profile.at("samples_per_s").get<double>());
 }
 
 std::string parts(const Json& profile) {
@@ -82,9 +82,10 @@ std::string layers(const Json& profile) {
              ms(all.at("backward_rest_ms").at("median")), ms(all.at("backward_rest_ms").at("p95"))});
   table.add({"whole passes", ms(all.at("forward_ms").at("median")), ms(all.at("forward_ms").at("p95")),
              ms(all.at("backward_ms").at("median")), ms(all.at("backward_ms").at("p95"))});
-  return table.str() + fmt::format("this process reaches {:.1f} GFLOP/s in a product of matrices, and {:.1f} GB/s in a copy\n",
-                                   profile.at("ceilings").at("matrix_gflop_per_s").get<double>(),
-                                   profile.at("ceilings").at("memory_gb_per_s").get<double>());
+  return table.str() +
+         fmt::format("this process reaches {:.1f} GFLOP/s in a product of matrices, and {:.1f} GB/s in a copy\n",
+                     profile.at("ceilings").at("matrix_gflop_per_s").get<double>(),
+                     profile.at("ceilings").at("memory_gb_per_s").get<double>());
 }
 
 std::string memory(const Json& profile) {
@@ -112,18 +113,20 @@ std::string batch(const Json& profile) {
   }
   return fmt::format(
       "largest local batch in {} ({}): {} samples; {} each, {} for programs and data, {} of state\n  {}\n",
-      size(found.at("limit_bytes")), found.at("limit_source").get<std::string>(), found.at("samples").get<std::int64_t>(),
+      size(found.at("limit_bytes")), found.at("limit_source").get<std::string>(),
+      found.at("samples").get<std::int64_t>(),
       size(found.at("pass_bytes_per_sample").get<double>() + found.at("input_bytes_per_sample").get<double>()),
       size(found.at("taken_bytes")), size(found.at("fixed_bytes")), how);
 }
 
 std::string run(const Json& profile) {
   const Json& estimate = profile.at("estimated_run");
-  return fmt::format("the whole run: about {} ({} steps {}, {} validations and the test {}, {} checkpoints {}, set-up {})\n",
-                     seconds(estimate.at("total_s")), estimate.at("steps").get<std::int64_t>(),
-                     seconds(estimate.at("training_s")), estimate.at("validations").get<std::int64_t>(),
-                     seconds(estimate.at("evaluation_s")), estimate.at("checkpoints").get<std::int64_t>(),
-                     seconds(estimate.at("checkpoint_s")), seconds(estimate.at("setup_s")));
+  return fmt::format(
+      "the whole run: about {} ({} steps {}, {} validations and the test {}, {} checkpoints {}, set-up {})\n",
+      seconds(estimate.at("total_s")), estimate.at("steps").get<std::int64_t>(), seconds(estimate.at("training_s")),
+      estimate.at("validations").get<std::int64_t>(), seconds(estimate.at("evaluation_s")),
+      estimate.at("checkpoints").get<std::int64_t>(), seconds(estimate.at("checkpoint_s")),
+      seconds(estimate.at("setup_s")));
 }
 
 std::string walls(const Json& profile) {

@@ -2,14 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "apps/cli/data/data_check.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/base/log.h"
+#include "convoy/plan/calibration.h"
 #include "convoy/spec/topology.h"
 
 namespace convoy::cli {
 
-spec::Recipe read_checked_recipe(const std::string& path, const std::vector<std::string>& overrides, int ranks) {
+plan::BucketChoice chosen_buckets(const spec::Recipe& recipe, int ranks) {
+  std::optional<plan::Calibration> calibration;
+  try {
+    calibration = plan::read_own_calibration(local_files(), plan::calibration_path());
+  } catch (const Error& error) {
+    log_warning("buckets are chosen without a calibration: {}", error.message());
+  }
+  std::optional<law::Machine> machine = plan::machine_of(calibration, recipe.comm, ranks);
+  if (machine) machine->host_of_rank = spec::hosts_of_recipe(recipe.comm.hosts, ranks);
+  return plan::choose_bucket_bytes(recipe, machine);
+}
+
+CheckedRecipe read_checked_recipe(const std::string& path, const std::vector<std::string>& overrides, int ranks) {
   if (!local_files().exists(path)) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("there is no recipe {}", path));
   }
@@ -32,7 +49,9 @@ spec::Recipe read_checked_recipe(const std::string& path, const std::vector<std:
                     path, ranks, path));
   }
   check_data(local_files(), recipe.data);
-  return recipe;
+  const plan::BucketChoice buckets = chosen_buckets(recipe, ranks);
+  recipe.parallel.bucket_bytes = buckets.bytes;
+  return {std::move(recipe), buckets};
 }
 
 }  // namespace convoy::cli

@@ -47,7 +47,9 @@ class Run {
 
  private:
   void prepare() {
-    recipe_ = read_checked_recipe(request_.recipe, request_.overrides, request_.ranks);
+    CheckedRecipe checked = read_checked_recipe(request_.recipe, request_.overrides, request_.ranks);
+    recipe_ = std::move(checked.recipe);
+    buckets_ = checked.buckets;
     find_rank_program();
     if (request_.resume) check_resumable(request_.out, recipe_);
     directory_ = make_run_directory(request_, recipe_);
@@ -63,6 +65,10 @@ class Run {
     local_files().remove(directory_ + "/summary.json");
     note("{} on {} rank{}, run directory {}", recipe_.task.name, request_.ranks, request_.ranks == 1 ? "" : "s",
          directory_);
+    if (request_.ranks > 1) {
+      note("gradients are exchanged in buckets of about {:.2f} MiB ({})", static_cast<double>(buckets_.bytes) / (1 << 20),
+           buckets_.source);
+    }
     return launch_showing(main_job());
   }
 
@@ -119,6 +125,7 @@ class Run {
   const RunRequest& request_;
   elastic::SignalTrap signals_;
   spec::Recipe recipe_;
+  plan::BucketChoice buckets_;
   std::string directory_;
 };
 

@@ -33,7 +33,7 @@ class Verify {
   explicit Verify(const VerifyRequest& request) : request_(request) {}
 
   int execute() {
-    recipe_ = read_checked_recipe(request_.recipe, request_.overrides, request_.ranks);
+    recipe_ = read_checked_recipe(request_.recipe, request_.overrides, request_.ranks).recipe;
     find_rank_program();
     directory_ = make_directory();
     for (const bool reference : {true, false}) {

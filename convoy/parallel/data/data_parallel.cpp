@@ -14,7 +14,11 @@
 namespace convoy::parallel {
 namespace {
 
-spec::OrderedLayout make_layout(int replicas, int ranks) { return {replicas, spec::deal_replicas(replicas, ranks)}; }
+spec::OrderedLayout make_layout(const DataParallelOptions& options, int ranks) {
+  if (options.owners.empty()) return {options.replicas, spec::deal_replicas(options.replicas, ranks)};
+  spec::check_owners(options.owners, options.replicas, ranks);
+  return {options.replicas, options.owners};
+}
 
 int rank_of_replica(const spec::OrderedLayout& layout, int replica) {
   int rank = 0;
@@ -71,10 +75,10 @@ DataParallel::DataParallel(params::Model& model, comm::Group& group, const DataP
     : model_(model),
       group_(group),
       options_(options),
-      layout_(make_layout(options.replicas, group.size())),
+      layout_(make_layout(options, group.size())),
       range_(layout_.owners[static_cast<std::size_t>(group.rank())]),
       space_(model, options.divide_update ? params::FlatMemory::of_host(group) : params::FlatMemory()),
-      buffers_(model, options.replicas, range_, options.buffer_merge),
+      buffers_(model, layout_, group.rank(), options.buffer_merge),
       hooks_(space_),
       exchange_(space_, group, layout_, options.bucket_bytes, options.overlap),
       passes_(model, group, {options.replicas, range_, options.seed}, buffers_, hooks_, exchange_) {
@@ -92,14 +96,18 @@ void DataParallel::equalise() {
     hasher.update(fmt::format("{} [{}] {};", buffer.name, fmt::join(buffer.tensor.sizes(), ","),
                               torch::toString(buffer.tensor.scalar_type())));
   }
+  for (const spec::ReplicaRange& owned : layout_.owners) hasher.update(fmt::format("{};", owned.end));
   // 52 bits of the hash survive as a double.
   const auto layout = static_cast<double>(hash64(hasher.hex()) >> 12);
   const double lowest = comm::all_reduce_number(group_, layout, ReduceOp::kMin);
   const double highest = comm::all_reduce_number(group_, layout, ReduceOp::kMax);
   if (lowest != highest) {
-    throw Error(ErrorCode::kDesync,
-                fmt::format("ranks have different models: rank {} has {} parameters from '{}' to '{}'", group_.rank(),
-                            space_.slots().size(), space_.slots().front().name, space_.slots().back().name));
+    throw Error(
+        ErrorCode::kDesync,
+        fmt::format("ranks have different models: rank {} has {} parameters from '{}' to '{}', and the replicas dealt "
+                    "out as {}",
+                    group_.rank(), space_.slots().size(), space_.slots().front().name, space_.slots().back().name,
+                    spec::describe_owners(layout_.owners)));
   }
   space_.reclaim();
   // Of a host that shares its memory one rank writes; the others take what they are sent elsewhere.
@@ -274,6 +282,13 @@ void DataParallel::fail_gradient(std::int64_t step) {
   }
   throw Error(ErrorCode::kFailed, fmt::format("the gradient of '{}' is not finite in step {}: rank {}",
                                               space_.slots()[static_cast<std::size_t>(slot)].name, step, culprit));
+}
+
+params::GradientSums DataParallel::sums() const {
+  params::GradientSums sums;
+  sums.flat = exchange_.sums();
+  sums.shares = exchange_.shares();
+  return sums;
 }
 
 std::string DataParallel::digest() {

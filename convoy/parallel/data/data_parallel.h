@@ -35,6 +35,9 @@ UnusedParameters to_unused_parameters(const std::string& word);
 struct DataParallelOptions {
   /// Logical replicas; at least as many as ranks. More replicas: more ways to deal them out, smaller batches each.
   int replicas = 1;
+  /// The replicas of each rank, in order of ranks: at least one each, equal on all ranks. Empty deals them out evenly;
+  /// never changes results.
+  std::vector<spec::ReplicaRange> owners;
   /// Gradients are exchanged in buckets of about this many bytes; never changes results.
   std::int64_t bucket_bytes = 4 << 20;
   /// Whether buckets are exchanged while backward goes on; never changes results.
@@ -88,11 +91,14 @@ class DataParallel final : public spec::Stateful {
  public:
   /// Moves the model's parameters into the flat space and gives every rank the parameters and buffers of rank 0.
   /// Ownership:  borrows model and group while it lives
-  /// Errors:     kInvalidArgument when there are more ranks than replicas; kDesync when ranks have different models
+  /// Errors:     kInvalidArgument when there are more ranks than replicas, or owners do not cover the replicas in order
+  ///             (names the rank); kDesync when ranks have different models or owners
   DataParallel(params::Model& model, comm::Group& group, const DataParallelOptions& options);
 
   /// Returns the replicas that this rank carries.
   spec::ReplicaRange replicas() const { return range_; }
+  /// Returns the replicas of each rank.
+  const std::vector<spec::ReplicaRange>& owners() const { return layout_.owners; }
   /// Returns the parameters.
   params::FlatSpace& space() { return space_; }
 
@@ -121,6 +127,8 @@ class DataParallel final : public spec::Stateful {
   /// Lists "parameters/<name>" and "replica.<r>/<buffer>".
   std::vector<spec::StateEntry> state() override;
 
+  /// Returns the memory of the newest gradient and who updates what: what params::Optimizer::settle needs after a failure.
+  params::GradientSums sums() const;
   /// Returns the bytes of gradient sums (one whole set a rank).
   std::int64_t gradient_bytes() const { return static_cast<std::int64_t>(exchange_.sums().nbytes()); }
   /// Returns the times of the last step's buckets.

@@ -22,14 +22,18 @@ BufferMerge to_buffer_merge(const std::string& word) {
   throw Error(ErrorCode::kInvalidArgument, fmt::format("unknown buffer merge '{}': mean or first", word));
 }
 
-ReplicaBuffers::ReplicaBuffers(params::Model& model, int replicas, spec::ReplicaRange range, BufferMerge merge)
-    : replicas_(replicas), range_(range), merge_(merge) {
+ReplicaBuffers::ReplicaBuffers(params::Model& model, const spec::OrderedLayout& layout, int group_rank,
+                               BufferMerge merge)
+    : replicas_(layout.leaves),
+      owners_(layout.owners),
+      range_(layout.owners[static_cast<std::size_t>(group_rank)]),
+      merge_(merge) {
   for (const params::NamedTensor& buffer : model.buffers()) {
     params::to_dtype(buffer.tensor.scalar_type());  // refuses types that cannot be exchanged
     items_.push_back({buffer.name, buffer.tensor, bytes_});
     bytes_ += static_cast<std::int64_t>((buffer.tensor.nbytes() + 7) / 8 * 8);
   }
-  values_.resize(static_cast<std::size_t>(bytes_ * range.size()));
+  values_.resize(static_cast<std::size_t>(bytes_ * range_.size()));
   reset_from_module();
 }
 
@@ -60,9 +64,7 @@ std::vector<std::byte> ReplicaBuffers::gather(comm::Group& group) const {
   std::vector<std::byte> all(static_cast<std::size_t>(bytes_ * replicas_));
   if (bytes_ == 0) return all;
   std::vector<std::int64_t> parts;
-  for (const spec::ReplicaRange& share : spec::deal_replicas(replicas_, group.size())) {
-    parts.push_back(share.size() * bytes_);
-  }
+  for (const spec::ReplicaRange& share : owners_) parts.push_back(share.size() * bytes_);
   comm::all_gather_async(group, comm::Buffer(std::span<const std::byte>(values_)),
                          comm::Buffer(std::span<std::byte>(all)), parts, DType::kUInt8)
       .wait();

@@ -10,6 +10,7 @@
 #include "convoy/comm/group.h"
 #include "convoy/params/model.h"
 #include "convoy/spec/replica_tree.h"
+#include "convoy/spec/schedule/schedule.h"
 #include "convoy/spec/stateful.h"
 
 namespace convoy::parallel {
@@ -27,8 +28,8 @@ BufferMerge to_buffer_merge(const std::string& word);
 /// Threads:    one caller at a time
 class ReplicaBuffers {
  public:
-  /// Starts every replica with the module's present values.
-  ReplicaBuffers(params::Model& model, int replicas, spec::ReplicaRange range, BufferMerge merge);
+  /// Starts every replica with the module's present values; the layout says which replicas each rank carries.
+  ReplicaBuffers(params::Model& model, const spec::OrderedLayout& layout, int group_rank, BufferMerge merge);
 
   /// Puts a replica's values into the module.
   void load(int replica);
@@ -56,6 +57,7 @@ class ReplicaBuffers {
   std::byte* place(int replica) { return values_.data() + (replica - range_.begin) * bytes_; }
 
   const int replicas_;
+  const std::vector<spec::ReplicaRange> owners_;
   const spec::ReplicaRange range_;
   const BufferMerge merge_;
   std::vector<Item> items_;

@@ -14,8 +14,11 @@ namespace {
 void check_header(const LedgerHeader& header) {
   if (makes_sense(header)) return;
   throw Error(ErrorCode::kInvalidArgument,
-              fmt::format("there can be no ledger of generation {} for rank {} of {} after step {} of generation {}",
-                          header.generation, header.rank, header.ranks, header.parent.step, header.parent.generation));
+              fmt::format("there can be no ledger of generation {} for rank {} of {} (replicas: {}) after step {} of "
+                          "generation {}",
+                          header.generation, header.rank, header.ranks,
+                          header.owners.empty() ? "even" : spec::describe_owners(header.owners), header.parent.step,
+                          header.parent.generation));
 }
 
 }  // namespace

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "convoy/base/files.h"
+#include "convoy/spec/replica_tree.h"
 #include "convoy/spec/sample_plan.h"
 
 namespace convoy::records {
@@ -38,6 +40,8 @@ struct LedgerHeader {
   spec::SamplePlanOptions plan;
   /// Where the generation goes on from.
   LedgerParent parent;
+  /// The replicas of each rank; empty: dealt out evenly.
+  std::vector<spec::ReplicaRange> owners{};
 };
 
 /// Appends a rank's part of the ledger.

@@ -146,7 +146,8 @@ void Checker::read_headers(Generation& generation) {
     if (!generation.header) {
       generation.header = file.header;
     } else if (!same_plan(file.header->plan, generation.header->plan) ||
-               file.header->ranks != generation.header->ranks || file.header->parent != generation.header->parent) {
+               file.header->ranks != generation.header->ranks || file.header->parent != generation.header->parent ||
+               file.header->owners != generation.header->owners) {
       findings_.add("headers that disagree", who + ": its header tells of another run than those of other ranks");
     }
   }
@@ -412,7 +413,7 @@ std::string Checker::owner_of(std::int64_t step, int replica) const {
     if (step < stretch.begin || step >= stretch.end) continue;
     const LedgerHeader& header = *stretch.generation->header;
     if (header.ranks > header.plan.replicas) break;
-    const auto dealt = spec::deal_replicas(header.plan.replicas, header.ranks);
+    const auto dealt = header.owners.empty() ? spec::deal_replicas(header.plan.replicas, header.ranks) : header.owners;
     for (int rank = 0; rank < header.ranks; ++rank) {
       const spec::ReplicaRange& range = dealt[static_cast<std::size_t>(rank)];
       if (replica < range.begin || replica >= range.end) continue;

@@ -42,6 +42,29 @@ SealedLine open_line(std::string_view line) {
   return {line.substr(0, body), line.substr(body + kHashKey.size(), kHashDigits)};
 }
 
+// The ranges of ranks that carry so many replicas each; one that is beyond all replicas is left empty.
+std::vector<spec::ReplicaRange> parse_shares(const nlohmann::json& sizes, int replicas) {
+  std::vector<spec::ReplicaRange> owners;
+  int begin = 0;
+  for (const auto& size : sizes) {
+    const int replicas_here = size.get<int>();
+    const bool fits = replicas_here > 0 && replicas_here <= replicas - begin;
+    owners.push_back({begin, fits ? begin + replicas_here : begin});
+    begin = owners.back().end;
+  }
+  return owners;
+}
+
+bool owners_fit(const LedgerHeader& header) {
+  if (header.owners.empty()) return true;
+  try {
+    spec::check_owners(header.owners, header.plan.replicas, header.ranks);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 LedgerHeader parse_header(const nlohmann::json& json) {
   LedgerHeader header;
   header.generation = json.at("generation").get<int>();
@@ -54,6 +77,7 @@ LedgerHeader parse_header(const nlohmann::json& json) {
   header.plan.seed = json.at("seed").get<std::uint64_t>();
   header.parent.generation = json.at("parent").at("generation").get<int>();
   header.parent.step = json.at("parent").at("step").get<std::int64_t>();
+  if (json.contains("shares")) header.owners = parse_shares(json.at("shares"), header.plan.replicas);
   return header;
 }
 
@@ -150,16 +174,19 @@ std::optional<LedgerName> try_ledger_name(std::string_view name) {
 bool makes_sense(const LedgerHeader& header) {
   return header.generation >= 1 && header.ranks >= 1 && header.rank >= 0 && header.rank < header.ranks &&
          header.parent.generation >= 0 && header.parent.generation < header.generation && header.parent.step >= 0 &&
-         header.parent.step <= kMaxLedgerStep;
+         header.parent.step <= kMaxLedgerStep && owners_fit(header);
 }
 
 std::string header_body(const LedgerHeader& header, std::int64_t steps_per_epoch) {
   const spec::SamplePlanOptions& plan = header.plan;
+  std::vector<int> sizes;
+  for (const spec::ReplicaRange& owned : header.owners) sizes.push_back(owned.size());
+  const std::string shares = sizes.empty() ? "" : fmt::format(R"("shares":[{}],)", fmt::join(sizes, ","));
   return fmt::format(
       R"({{"ledger":1,"generation":{},"rank":{},"ranks":{},"replicas":{},"samples":{},"global_batch":{},)"
-      R"("steps_per_epoch":{},"drop_last":{},"seed":{},"parent":{{"generation":{},"step":{}}})",
+      R"("steps_per_epoch":{},"drop_last":{},"seed":{},{}"parent":{{"generation":{},"step":{}}})",
       header.generation, header.rank, header.ranks, plan.replicas, plan.samples, plan.global_batch, steps_per_epoch,
-      plan.drop_last, plan.seed, header.parent.generation, header.parent.step);
+      plan.drop_last, plan.seed, shares, header.parent.generation, header.parent.step);
 }
 
 std::string entry_body(std::int64_t step, std::int64_t epoch, int replica, std::span<const std::int64_t> samples) {

@@ -33,7 +33,7 @@ std::optional<LedgerName> try_ledger_name(std::string_view name);
 /// The highest step that a ledger may tell of; more is taken for damage.
 inline constexpr std::int64_t kMaxLedgerStep = std::int64_t{1} << 50;
 
-/// Returns whether generation, ranks and parent of a header fit together.
+/// Returns whether generation, ranks, parent and owners of a header fit together.
 bool makes_sense(const LedgerHeader& header);
 
 /// Returns the text of a header line, without its hash and closing brace.

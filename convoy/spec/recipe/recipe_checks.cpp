@@ -117,6 +117,9 @@ Demands batch_demands() {
          const std::int64_t replicas = recipe.replicas.mode == "on" ? recipe.replicas.count : 1;
          return replicas * recipe.train.accumulation <= recipe.train.global_batch;
        }},
+      {{"parallel.share", "replicas.mode"},
+       "what share = \"auto\" deals out are replicas: with mode = \"off\" each rank has its one shard",
+       [](const Recipe& recipe) { return recipe.parallel.share == "even" || recipe.replicas.mode == "on"; }},
       {{"model.sync_batch_norm", "model.batch_norm"},
        "batch norm over all replicas is batch norm: sync_batch_norm needs batch_norm",
        [](const Recipe& recipe) { return !recipe.model.sync_batch_norm || recipe.model.batch_norm; }},

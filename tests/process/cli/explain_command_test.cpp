@@ -25,7 +25,8 @@ class ExplainCommand : public ::testing::Test {
   void SetUp() override {
     write_text(
         path("recipe.toml"),
-        "[task]\nname = \"small\"\n[data]\npath = \"nowhere\"\n[replicas]\ncount = 4\n[train]\nglobal_batch = 64\n");
+        "[task]\nname = \"small\"\n[data]\npath = \"nowhere\"\n[replicas]\ncount = 4\n[train]\nglobal_batch = 64\n"
+        "[parallel]\nbucket_bytes = 4194304\n");
     std::filesystem::create_directories(path("run"));
     write_text(path("run/recipe.toml"), read_text(path("recipe.toml")));
     write_text(path("run/summary.json"),
@@ -57,9 +58,13 @@ TEST_F(ExplainCommand, TellsAStepInOrder) {
   EXPECT_EQ(finished.status, 0) << finished.errors;
   EXPECT_EQ(finished.errors, "");
   std::size_t at = 0;
-  for (const char* words : {"One training step of small on 3 ranks, 4 replicas", "group world: ranks 0 to 2", "0 to 1",
-                            "input:", "forward and backward:", "exchange of gradients:", "exchange of facts:",
-                            "update:", "record:", "--parameters N"}) {
+  for (const char* words :
+       {"One training step of small on 3 ranks, 4 replicas",
+        "Global batch: 4 replicas x micro-batch 16 x accumulation 1 = 64", "group world: ranks 0 to 2",
+        "group host 0: ranks 0 to 2", "0 to 1", "input:", "forward and backward:", "exchange of gradients:",
+        "buckets of about 4.0 MiB (recipe)", "exchange of facts:", "update:", "barrier:", "record:", "rank 0  0FF",
+        "Price of reproducibility", "Aligned splits of 4 replicas: 1, 2, 4 ranks", "a lost rank ends the run",
+        "Strategy: data, divided update", "--parameters N"}) {
     const std::size_t found = finished.output.find(words, at);
     ASSERT_NE(found, std::string::npos) << words << " is missing or too early in\n" << finished.output;
     at = found;
@@ -72,8 +77,44 @@ TEST_F(ExplainCommand, TakesTheParametersOfAnEarlierRun) {
       nlohmann::json::parse(explain({"recipe.toml", "-n", "2", "--parameters", "10000", "--json"}).output);
   const auto found = nlohmann::json::parse(explain({"recipe.toml", "-n", "2", "--baseline", "run", "--json"}).output);
   EXPECT_EQ(given["gradient_bytes"], 40000);
-  EXPECT_EQ(given["shares"][0]["sent_bytes"], 40000);
+  // 10000 numbers are three blocks, two of which rank 0 sums and updates.
+  EXPECT_EQ(given["shares"][0]["sent_bytes"], 4 * (10000 - 8192));
+  EXPECT_EQ(given["shares"][1]["sent_bytes"], 4 * 8192);
+  EXPECT_EQ(given["shares"][0]["updated_parameters"], 8192);
+  EXPECT_EQ(given["exchanges"][0]["algorithm"], "ordered_exchange");
+  EXPECT_EQ(given["card"]["form"], "divided update");
+  EXPECT_EQ(given["picture"]["rows"].size(), 2u);
   EXPECT_EQ(found, given);
+}
+
+TEST_F(ExplainCommand, FollowsTheKeysThatDivideTheUpdate) {
+  const std::string whole = explain({"recipe.toml", "-n", "2", "--set", "parallel.divide_update=false"}).output;
+  EXPECT_THAT(whole, HasSubstr("each by all_reduce ordered_exchange"));
+  EXPECT_THAT(whole, Not(HasSubstr("barrier")));
+  const std::string hosts = explain({"recipe.toml", "-n", "4", "--set", "comm.hosts=['a', 'a', 'b', 'b']"}).output;
+  EXPECT_THAT(hosts, HasSubstr("group host 1: ranks 2, 3; parameters lie once in its memory"));
+  expect_refused({"recipe.toml", "-n", "3", "--set", "comm.hosts=['a', 'b']"},
+                 "comm.hosts names a host for each of 2 ranks");
+}
+
+TEST_F(ExplainCommand, DrawsThePictureIntoAFile) {
+  const CommandResult finished = explain({"recipe.toml", "-n", "2", "--picture", "step.svg"});
+  EXPECT_EQ(finished.status, 0) << finished.errors;
+  EXPECT_THAT(finished.output, HasSubstr("The picture is in step.svg\n"));
+  const std::string svg = read_text(path("step.svg"));
+  EXPECT_THAT(svg, ::testing::StartsWith("<svg xmlns="));
+  EXPECT_THAT(svg, HasSubstr("One step of small on 2 ranks"));
+  // An earlier picture is written over, nothing else is.
+  const auto json =
+      nlohmann::json::parse(explain({"recipe.toml", "-n", "3", "--picture", "step.svg", "--json"}).output);
+  EXPECT_EQ(json["file"], "step.svg");
+  EXPECT_THAT(read_text(path("step.svg")), HasSubstr("on 3 ranks"));
+  write_text(path("step.svg"), "<svg>my own</svg>");
+  expect_refused({"recipe.toml", "--picture", "step.svg"}, "step.svg is there and is no picture of convoy explain");
+  EXPECT_EQ(read_text(path("step.svg")), "<svg>my own</svg>");
+  expect_refused({"recipe.toml", "--picture", "-"}, "--picture needs the name of a file");
+  expect_refused({"recipe.toml", "--picture", "a.svg", "--document"}, "use one of them");
+  expect_refused({"recipe.toml", "--picture", "nowhere/a.svg"}, "nowhere/a.svg", 4);
 }
 
 TEST_F(ExplainCommand, WritesThePlanAndSaysWhatIsOpen) {

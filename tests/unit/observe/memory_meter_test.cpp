@@ -1,14 +1,14 @@
 // The peak is a moment: its categories add up to its total, and its phase is the one in which it was reached.
 #include "convoy/observe/memory_meter.h"
 
-#include "convoy/observe/memory_report.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "convoy/observe/memory_report.h"
 
 namespace convoy::observe {
 namespace {

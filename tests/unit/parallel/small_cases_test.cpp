@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "convoy/base/error.h"
@@ -58,6 +59,58 @@ TEST(DataParallel, TakesEmptyBatchesFromARankThatHasRunOut) {
       optimizer.update(result.gradient, 0.1);
       EXPECT_FLOAT_EQ(line->w.item<float>(), expected[static_cast<std::size_t>(step)]) << "rank " << group.rank();
     }
+  });
+}
+
+// Samples 1, 2, 3 and 5, one a replica: their mean is 2.75 whoever carries which, not the mean of the ranks' means (3.5 for
+// 3 and 1, 2.17 for 1 and 3).
+TEST(DataParallel, WeightsUnevenSharesByWhatTheyCount) {
+  const std::vector<std::vector<spec::ReplicaRange>> cases = {
+      {{0, 3}, {3, 4}}, {{0, 1}, {1, 4}}, {{0, 2}, {2, 4}}, {{0, 1}, {1, 3}, {3, 4}}};
+  for (const std::vector<spec::ReplicaRange>& owners : cases) {
+    with_groups(static_cast<int>(owners.size()), [&](comm::Group& group) {
+      auto line = std::make_shared<LineImpl>();
+      auto model = make_line(line);
+      DataParallelOptions options = options_of(4);
+      options.owners = owners;
+      DataParallel parallel(*model, group, options);
+      ASSERT_EQ(parallel.replicas(), owners[static_cast<std::size_t>(group.rank())]);
+      EXPECT_EQ(parallel.owners(), owners);
+      const StepResult result = parallel.step(0, one_each(parallel, {1, 2, 3, 5}));
+      EXPECT_EQ(result.count, 4);
+      EXPECT_DOUBLE_EQ(result.gradient.flat[0].item<double>(), 11.0);
+      EXPECT_DOUBLE_EQ(result.gradient.flat[0].item<double>() / result.gradient.scale.count, 2.75);
+      EXPECT_DOUBLE_EQ(result.gradient_norm, 2.75);
+    });
+  }
+}
+
+TEST(DataParallel, NamesTheReplicasRankWhereSharesAreNotEven) {
+  with_groups(2, [](comm::Group& group) {
+    auto line = std::make_shared<LineImpl>();
+    auto model = make_line(line);
+    DataParallelOptions options = options_of(4);
+    options.owners = {{0, 1}, {1, 4}};
+    DataParallel parallel(*model, group, options);
+    const Error error = testing::error_of([&] { parallel.step(0, one_each(parallel, {1, std::nanf(""), 3, 5})); });
+    EXPECT_THAT(error.message(), HasSubstr("replica 1 on rank 1"));
+  });
+}
+
+TEST(DataParallel, RefusesOwnersThatLeaveReplicasOutOrDifferByRank) {
+  with_groups(2, [](comm::Group& group) {
+    auto line = std::make_shared<LineImpl>();
+    auto model = make_line(line);
+    DataParallelOptions options = options_of(4);
+    options.owners = {{0, 2}, {3, 4}};
+    Error error = testing::error_of([&] { const DataParallel parallel(*model, group, options); });
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error.message(), HasSubstr("rank 1 is dealt replicas [3, 4)"));
+    options.owners = group.rank() == 0 ? std::vector<spec::ReplicaRange>{{0, 1}, {1, 4}}
+                                       : std::vector<spec::ReplicaRange>{{0, 3}, {3, 4}};
+    error = testing::error_of([&] { const DataParallel parallel(*model, group, options); });
+    EXPECT_EQ(error.code(), ErrorCode::kDesync);
+    EXPECT_THAT(error.message(), HasSubstr(group.rank() == 0 ? "dealt out as 1, 3" : "dealt out as 3, 1"));
   });
 }
 

@@ -78,6 +78,65 @@ TEST(LedgerCheck, FindsALineThatWasRemoved) {
   EXPECT_EQ(report.problems.size(), 4u) << "nothing else is blamed";
 }
 
+TEST(LedgerCheck, KnowsWhoCarriesWhatWhereSharesAreNotEven) {
+  MemoryFiles files;
+  write_generation(files, "run", odd_plan(), {1, 2, {}, kThreeEpochs, true, {{0, 1}, {1, 4}}});
+  EXPECT_THAT(read_lines(files, kRank1).front(), HasSubstr(R"("seed":21,"shares":[1,3],"parent")"));
+  LedgerReport report = check_ledger(files, "run");
+  EXPECT_TRUE(report.ok()) << to_json(report);
+  EXPECT_EQ(report.samples, 3 * 53);
+  auto lines = read_lines(files, kRank1);
+  lines.erase(lines.begin() + 1 + 3 * 10);  // step 10, replica 1: evenly dealt out it would be rank 0's
+  write_lines(files, kRank1, lines);
+  report = check_ledger(files, "run");
+  EXPECT_THAT(report.problems, Contains("step 10, replica 1: no line of generation 1, rank 1"));
+}
+
+TEST(LedgerCheck, FollowsARunFromOneDivisionToAnother) {
+  MemoryFiles files;
+  write_generation(files, "run", odd_plan(), {1, 2, {}, 9, false, {{0, 1}, {1, 4}}});
+  write_generation(files, "run", odd_plan(), {2, 3, {1, 5}, 12, false, {{0, 2}, {2, 3}, {3, 4}}});
+  write_generation(files, "run", odd_plan(), {3, 2, {2, 12}, 14, true, {{0, 3}, {3, 4}}});
+  const LedgerReport report = check_ledger(files, "run");
+  EXPECT_TRUE(report.ok()) << to_json(report);
+  EXPECT_EQ(report.samples, 2 * 53);
+  EXPECT_EQ(report.redone_steps, 4);
+}
+
+TEST(LedgerCheck, FindsHeadersThatDisagreeAboutShares) {
+  MemoryFiles files;
+  MemoryFiles others;
+  write_generation(files, "run", odd_plan(), {1, 2, {}, 7, true, {{0, 1}, {1, 4}}});
+  write_generation(others, "run", odd_plan(), {1, 2, {}, 7, true, {{0, 3}, {3, 4}}});
+  write_lines(files, kRank1, read_lines(others, kRank1));
+  const LedgerReport report = check_ledger(files, "run");
+  EXPECT_THAT(report.problems,
+              Contains("generation 1, rank 1: its header tells of another run than those of other ranks"));
+}
+
+TEST(LedgerCheck, RefusesSharesThatAreNotThoseOfTheReplicas) {
+  const std::string contradicts = "line 1 is a header whose numbers contradict each other";
+  for (const auto& [shares, problem] : std::vector<std::pair<std::string, std::string>>{
+           {"[1,4]", contradicts},
+           {"[4,0]", contradicts},
+           {"[1,2]", contradicts},
+           {"[2,1,1]", contradicts},
+           {"[5,-1]", contradicts},
+           {"[2147483647,2147483647]", contradicts},
+           {"[1,\"3\"]", "line 1 cannot be read"},
+           {"[]", "its header tells of another run than those of other ranks"}}) {
+    MemoryFiles files;
+    write_generation(files, "run", odd_plan(), {1, 2, {}, 7, true, {{0, 1}, {1, 4}}});
+    auto lines = read_lines(files, kRank1);
+    std::string body = lines.front().substr(0, lines.front().find(",\"hash\":"));
+    body.replace(body.find("[1,3]"), 5, shares);
+    lines.front() = seal_line(body, chain_hash("", body));
+    write_lines(files, kRank1, lines);
+    const LedgerReport report = check_ledger(files, "run");
+    EXPECT_THAT(report.problems, Contains(StartsWith("generation 1, rank 1: " + problem))) << shares;
+  }
+}
+
 TEST(LedgerCheck, FindsALineThatWasDoubled) {
   MemoryFiles files;
   auto lines = read_lines(three_epochs(files), kRank1);

@@ -21,15 +21,18 @@ struct TestGeneration {
   LedgerParent parent;
   std::int64_t end_step = 0;
   bool finished = true;
+  std::vector<spec::ReplicaRange> owners{};  // empty: dealt out evenly
 };
 
 // Writes a generation as its ranks would.
 inline void write_generation(Files& files, const std::string& run_dir, const spec::SamplePlanOptions& options,
                              const TestGeneration& generation) {
   const spec::SamplePlan plan(options);
-  const auto dealt = spec::deal_replicas(options.replicas, generation.ranks);
+  const auto dealt =
+      generation.owners.empty() ? spec::deal_replicas(options.replicas, generation.ranks) : generation.owners;
   for (int rank = 0; rank < generation.ranks; ++rank) {
-    LedgerWriter writer(files, run_dir, {generation.number, rank, generation.ranks, options, generation.parent});
+    LedgerWriter writer(files, run_dir,
+                        {generation.number, rank, generation.ranks, options, generation.parent, generation.owners});
     const spec::ReplicaRange mine = dealt[static_cast<std::size_t>(rank)];
     for (std::int64_t step = generation.parent.step; step < generation.end_step; ++step) {
       for (int replica = mine.begin; replica < mine.end; ++replica) {

@@ -68,7 +68,8 @@ TEST(LedgerWriter, RefusesAFileThatIsThereAndNumbersThatMakeNoSense) {
               StartsWith("InvalidArgument: run/ledger/g0002-rank-0001.jsonl is there already"));
   for (const LedgerHeader& header :
        {LedgerHeader{0, 0, 1, odd_plan(), {}}, LedgerHeader{1, 3, 3, odd_plan(), {}},
-        LedgerHeader{1, 0, 1, odd_plan(), {1, 4}}, LedgerHeader{1, 0, 1, odd_plan(), {0, -1}}}) {
+        LedgerHeader{1, 0, 1, odd_plan(), {1, 4}}, LedgerHeader{1, 0, 1, odd_plan(), {0, -1}},
+        LedgerHeader{1, 0, 2, odd_plan(), {}, {{0, 1}, {1, 3}}}, LedgerHeader{1, 0, 2, odd_plan(), {}, {{0, 4}}}}) {
     EXPECT_THAT(error_of([&] { const LedgerWriter bad(files, "run", header); }),
                 StartsWith("InvalidArgument: there can be no ledger of generation"));
   }

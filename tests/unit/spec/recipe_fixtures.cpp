@@ -129,6 +129,7 @@ void meet_demands(Recipe& recipe) {
   if (recipe.comm.transport != "gloo") recipe.comm.interfaces.clear();
   if (recipe.comm.interfaces.size() > 8) recipe.comm.interfaces.resize(8);
   if (recipe.replicas.mode == "on" && !recipe.comm.algorithm.starts_with("ordered")) recipe.comm.algorithm = "auto";
+  if (recipe.replicas.mode == "off") recipe.parallel.share = "even";
 }
 
 }  // namespace

@@ -283,6 +283,14 @@ TEST(RecipeDemands, DoNotCountReplicasThatAreOff) {
   EXPECT_EQ(refusal("[replicas]\nmode = \"off\"\ncount = 200\n"), "accepted");
 }
 
+TEST(RecipeDemands, DealReplicasOutByMeasurementOnlyWhereThereAreReplicas) {
+  EXPECT_EQ(refusal("[parallel]\nshare = \"auto\"\n"), "accepted");
+  EXPECT_EQ(refusal("[parallel]\nshare = \"auto\"\n[replicas]\nmode = \"off\"\n"),
+            "r.toml:2: [parallel] key 'share': what share = \"auto\" deals out are replicas: with mode = \"off\" each rank "
+            "has its one shard (parallel.share = \"auto\", replicas.mode = \"off\")");
+  EXPECT_EQ(refusal("[parallel]\nshare = \"even\"\n[replicas]\nmode = \"off\"\n"), "accepted");
+}
+
 TEST(RecipeDemands, TakeOnlyAlgorithmsWithOrderedSumsWithReplicas) {
   EXPECT_EQ(refusal("[comm]\nalgorithm = \"ordered_direct\"\n"), "accepted");
   EXPECT_EQ(refusal("[comm]\nalgorithm = \"ring\"\n"),

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "convoy/base/error.h"
@@ -104,6 +107,105 @@ TEST(DealReplicas, RefusesWhatCannotBeDealt) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
     EXPECT_NE(std::string(error.what()).find("3 ranks cannot share 2 replicas"), std::string::npos) << error.what();
+  }
+}
+
+// The longest time of a rank.
+double longest_time(const std::vector<ReplicaRange>& shares, const std::vector<double>& speeds) {
+  double longest = 0.0;
+  for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
+    longest = std::max(longest, shares[rank].size() / speeds[rank]);
+  }
+  return longest;
+}
+
+// The shortest longest time of all ways to deal the replicas out to ranks from `rank` on.
+double best_time(int replicas, const std::vector<double>& speeds, std::size_t rank = 0) {
+  if (rank + 1 == speeds.size()) return replicas / speeds[rank];
+  const int others = static_cast<int>(speeds.size() - rank) - 1;
+  double best = std::numeric_limits<double>::infinity();
+  for (int size = 1; size <= replicas - others; ++size) {
+    best = std::min(best, std::max(size / speeds[rank], best_time(replicas - size, speeds, rank + 1)));
+  }
+  return best;
+}
+
+TEST(DealReplicasBySpeed, GivesAFasterRankMore) {
+  EXPECT_EQ(deal_replicas_by_speed(12, std::vector<double>{2, 1}), (std::vector<ReplicaRange>{{0, 8}, {8, 12}}));
+  EXPECT_EQ(deal_replicas_by_speed(12, std::vector<double>{1, 2}), (std::vector<ReplicaRange>{{0, 4}, {4, 12}}));
+  EXPECT_EQ(deal_replicas_by_speed(12, std::vector<double>{1e6, 1, 1e6}),
+            (std::vector<ReplicaRange>{{0, 6}, {6, 7}, {7, 12}}))
+      << "every rank carries one, and of equal ranks the earlier one more";
+  EXPECT_EQ(deal_replicas_by_speed(3, std::vector<double>{1, 100, 1}), deal_replicas(3, 3));
+}
+
+TEST(DealReplicasBySpeed, IsEvenForEqualSpeeds) {
+  for (int replicas = 1; replicas <= 20; ++replicas) {
+    for (int ranks = 1; ranks <= replicas; ++ranks) {
+      const std::vector<double> speeds(static_cast<std::size_t>(ranks), 0.3);
+      EXPECT_EQ(deal_replicas_by_speed(replicas, speeds), deal_replicas(replicas, ranks))
+          << replicas << " on " << ranks;
+    }
+  }
+}
+
+TEST(DealReplicasBySpeed, TakesNoLongerThanAnyOtherWay) {
+  const std::vector<std::vector<double>> cases = {{1, 1.7},        {3, 1, 1},      {0.2, 0.9, 1.3}, {5, 4, 3, 2},
+                                                  {1, 10, 1, 0.1}, {2, 2, 1, 3.5}, {1e-9, 7e-9},    {1.01, 1, 0.99, 1}};
+  for (const std::vector<double>& speeds : cases) {
+    const int ranks = static_cast<int>(speeds.size());
+    for (int replicas = ranks; replicas <= 14; ++replicas) {
+      const auto shares = deal_replicas_by_speed(replicas, speeds);
+      check_owners(shares, replicas, ranks);
+      EXPECT_DOUBLE_EQ(longest_time(shares, speeds), best_time(replicas, speeds)) << replicas << " on " << ranks;
+    }
+  }
+}
+
+TEST(DealReplicasBySpeed, RefusesSpeedsThatAreNoneAndNamesTheRank) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double speed : {0.0, -1.0, infinity, -infinity, std::nan("")}) {
+    try {
+      deal_replicas_by_speed(4, std::vector<double>{1.0, speed});
+      FAIL() << "speed " << speed << " was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      EXPECT_NE(std::string(error.what()).find("the speed of rank 1 is "), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_THROW(deal_replicas_by_speed(0, std::vector<double>{1.0}), Error);
+  EXPECT_THROW(deal_replicas_by_speed(4, std::vector<double>{}), Error);
+  EXPECT_THROW(deal_replicas_by_speed(1, std::vector<double>{1.0, 1.0}), Error);
+}
+
+TEST(CheckOwners, TakesRangesThatCoverAllReplicasInOrder) {
+  EXPECT_NO_THROW(check_owners(std::vector<ReplicaRange>{{0, 1}, {1, 12}}, 12, 2));
+  EXPECT_NO_THROW(check_owners(std::vector<ReplicaRange>{{0, 3}}, 3, 1));
+  EXPECT_EQ(describe_owners(std::vector<ReplicaRange>{{0, 8}, {8, 12}}), "8, 4");
+}
+
+TEST(CheckOwners, NamesTheRankThatDoesNotFit) {
+  struct Case {
+    std::vector<ReplicaRange> owners;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {{{0, 4}}, "dealt out to 1 ranks, and there are 2"},
+      {{{1, 2}, {2, 4}}, "rank 0 is dealt replicas [1, 2)"},
+      {{{0, 2}, {3, 4}}, "rank 1 is dealt replicas [3, 4)"},
+      {{{0, 3}, {2, 4}}, "rank 1 is dealt replicas [2, 4)"},
+      {{{0, 4}, {4, 4}}, "rank 1 is dealt replicas [4, 4)"},
+      {{{0, 2}, {2, 5}}, "rank 1 is dealt replicas [2, 5)"},
+      {{{0, 2}, {2, 3}}, "rank 1 is the last one and ends at replica 3 of 4"},
+  };
+  for (const Case& one : cases) {
+    try {
+      check_owners(one.owners, 4, 2);
+      FAIL() << one.message;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      EXPECT_NE(std::string(error.what()).find(one.message), std::string::npos) << error.what();
+    }
   }
 }
 
