@@ -130,6 +130,7 @@ void meet_demands(Recipe& recipe) {
   if (recipe.comm.interfaces.size() > 8) recipe.comm.interfaces.resize(8);
   if (recipe.replicas.mode == "on" && !recipe.comm.algorithm.starts_with("ordered")) recipe.comm.algorithm = "auto";
   if (recipe.replicas.mode == "off") recipe.parallel.share = "even";
+  if (!recipe.model.batch_norm) recipe.model.sync_batch_norm = false;
 }
 
 }  // namespace
