@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "convoy/params/divided_update.h"
+#include "convoy/params/update/divided_update.h"
 #include "convoy/params/flat_space.h"
-#include "convoy/params/update_kernels.h"
+#include "convoy/params/update/update_kernels.h"
 #include "convoy/spec/blocks.h"
 #include "convoy/spec/recipe.h"
 #include "convoy/spec/stateful.h"

@@ -138,20 +138,21 @@ void summarise_times(TraceAnalysis& analysis, std::size_t ranks) {
 }
 
 void summarise_path(TraceAnalysis& analysis) {
-  std::map<std::pair<int, std::string_view>, std::vector<double>> parts;
-  for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
-    for (const PathStretch& stretch : analysis.steps[i].path) {
-      std::vector<double>& by_step = parts[{stretch.rank, stretch.part}];
-      by_step.resize(analysis.steps.size(), 0.0);
-      by_step[i] += stretch.end_ms - stretch.begin_ms;
+  std::map<std::pair<int, std::string_view>, std::map<std::int64_t, double>> parts;
+  double all = 0.0;
+  for (const StepAnalysis& step : analysis.steps) {
+    for (const PathStretch& stretch : step.path) {
+      parts[{stretch.rank, stretch.part}][step.step] += stretch.end_ms - stretch.begin_ms;
+      all += stretch.end_ms - stretch.begin_ms;
     }
   }
   for (const auto& [key, by_step] : parts) {
-    const double middle = median(by_step);
-    if (middle > 0) analysis.path.push_back({key.first, key.second, 0.0, middle});
+    PathShare share{key.first, key.second, 0.0, static_cast<std::int64_t>(by_step.size())};
+    for (const auto& one : by_step) share.share += one.second / all;
+    analysis.path.push_back(share);
   }
   std::stable_sort(analysis.path.begin(), analysis.path.end(),
-                   [](const PathStretch& a, const PathStretch& b) { return a.end_ms > b.end_ms; });
+                   [](const PathShare& a, const PathShare& b) { return a.share > b.share; });
 }
 
 // The part of a rank's own work that is longest beyond the middle of the other ranks'.

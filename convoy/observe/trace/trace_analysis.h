@@ -82,6 +82,16 @@ struct StepAnalysis {
   std::vector<double> waited_for_ms;
 };
 
+/// What a part of one rank's work has of the critical path over all steps.
+struct PathShare {
+  int rank = 0;
+  /// As in PathStretch.
+  std::string_view part;
+  /// Its share of the length of all paths, and in how many steps it is on the path.
+  double share = 0.0;
+  std::int64_t steps = 0;
+};
+
 /// A number over many steps.
 struct Spread {
   /// Its middle, and what 95 of 100 do not exceed.
@@ -112,8 +122,8 @@ struct TraceAnalysis {
   Spread tail;
   /// Whom the others waited for most.
   WaitCause cause;
-  /// What the critical path consists of, longest first: part and rank with the median over steps. begin_ms is 0.
-  std::vector<PathStretch> path;
+  /// What the critical paths consist of, longest first; the shares add up to 1.
+  std::vector<PathShare> path;
 };
 
 /// Returns the numbers.

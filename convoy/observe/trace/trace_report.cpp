@@ -124,10 +124,11 @@ std::string arrivals_table(const TraceAnalysis& analysis) {
 }
 
 std::string path_text(const TraceAnalysis& analysis) {
-  TextTable table({"critical path", "rank", "ms"});
+  TextTable table({"critical path", "rank", "share", "steps"});
   for (std::size_t i = 0; i < std::min(kShownParts, analysis.path.size()); ++i) {
-    const PathStretch& part = analysis.path[i];
-    table.add({std::string(part.part), fmt::format("{}", part.rank), ms(part.end_ms)});
+    const PathShare& part = analysis.path[i];
+    table.add({std::string(part.part), fmt::format("{}", part.rank), fmt::format("{:.1f}%", 100 * part.share),
+               fmt::format("{}", part.steps)});
   }
   return table.str();
 }
@@ -160,9 +161,9 @@ ordered_json summary_json(const Trace& trace, const TraceAnalysis& analysis, con
   json["tail_ms"] = to_json(analysis.tail);
   json["waited_for"] = cause_json(analysis.cause);
   json["critical_path"] = ordered_json::array();
-  for (const PathStretch& part : analysis.path) {
+  for (const PathShare& part : analysis.path) {
     json["critical_path"].push_back(
-        {{"rank", part.rank}, {"part", std::string(part.part)}, {"median_ms", part.end_ms}});
+        {{"rank", part.rank}, {"part", std::string(part.part)}, {"share", part.share}, {"steps", part.steps}});
   }
   json["findings"] = findings_json(findings);
   return json;

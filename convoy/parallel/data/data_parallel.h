@@ -73,8 +73,9 @@ struct StepResult {
   Duration wait_slowest{};
   /// This rank's passes in order of time.
   std::vector<PassTimes> passes;
-  /// When this rank had launched everything, and when it had the whole gradient.
+  /// When this rank had launched everything.
   TimePoint wait_begin;
+  /// When it had the whole gradient.
   TimePoint wait_end;
   /// The own work of each rank in milliseconds, equal on all ranks: input, forward and backward, without waiting for
   /// another rank. Scaled to an even share of the replicas, so that a rank that was dealt more of them is not slow for it.

@@ -18,12 +18,14 @@ namespace convoy::parallel {
 
 /// What happens when replicas take turns, and at their meetings.
 struct LockstepHooks {
-  /// A replica stops to run, or goes on; called on its thread.
+  /// A replica stops to run; called on its thread.
   std::function<void(int replica)> leave;
+  /// A replica goes on; called on its thread.
   std::function<void(int replica)> enter;
-  /// Returns how much is ready to be sent here, and sends everything up to what is ready on all ranks: between meetings
-  /// ranks may not submit anything else, since they would do so in different orders.
+  /// Returns how much is ready to be sent here.
   std::function<std::int64_t()> ready;
+  /// Sends everything up to what is ready on all ranks: between meetings ranks may not submit anything else, since they
+  /// would do so in different orders.
   std::function<void(std::int64_t count)> send;
 };
 

@@ -21,9 +21,13 @@ namespace convoy::parallel {
 struct PassTimes {
   /// Whether it is the backward pass, or the forward one.
   bool backward = false;
+  /// The replica.
   int replica = 0;
+  /// Which of its micro-batches.
   int micro_batch = 0;
+  /// When it began.
   TimePoint begin;
+  /// When it ended.
   TimePoint end;
 };
 
@@ -39,8 +43,9 @@ struct PassOptions {
 
 /// What the passes of one step found.
 struct PassFacts {
-  /// For each replica of all ranks, the sum of the loss and what counted; filled for this rank's.
+  /// For each replica of all ranks the sum of the loss, filled for this rank's.
   std::span<double> losses;
+  /// The same of what counted.
   std::span<double> counts;
   /// When each pass ran, in order of time.
   std::vector<PassTimes> times;

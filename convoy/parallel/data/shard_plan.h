@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "convoy/parallel/data/buckets.h"
-#include "convoy/params/divided_update.h"
+#include "convoy/params/update/divided_update.h"
 
 namespace convoy::parallel {
 

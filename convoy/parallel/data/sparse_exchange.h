@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "convoy/comm/group.h"
-#include "convoy/params/divided_update.h"
+#include "convoy/params/update/divided_update.h"
 #include "convoy/params/flat_space.h"
 #include "convoy/spec/schedule/schedule.h"
 

@@ -135,7 +135,8 @@ std::vector<std::string> group_words(const Recipe& recipe, const StepStory& stor
                                                  ranks == 1 ? " 0" : fmt::format("s 0 to {}", ranks - 1),
                                                  recipe.comm.transport, recipe.comm.timeout_s)};
   if (recipe.parallel.share == "auto" && ranks > 1) {
-    groups.front() += "; replicas are told as dealt to equally fast ranks, and a run measures that first (parallel.share)";
+    groups.front() +=
+        "; replicas are told as dealt to equally fast ranks, and a run measures that first (parallel.share)";
   }
   if (story.update == UpdateDivision::kNone) return groups;
   int number = 0;

@@ -22,6 +22,12 @@ std::optional<std::string> try_read(Files& files, const std::string& path) {
   }
 }
 
+// A line reads "MemTotal:    1234 kB".
+std::int64_t meminfo_bytes(const std::string& text, const std::string& key) {
+  const std::size_t at = text.find(key);
+  return at == std::string::npos ? 0 : std::strtoll(text.c_str() + at + key.size(), nullptr, 10) * 1024;
+}
+
 // A group's file holds a number, or "max" without a limit; version 1 writes nearly 2^63 for none.
 void take_limit(Files& files, const std::string& path, std::optional<std::int64_t>& least) {
   const auto text = try_read(files, path);
@@ -52,16 +58,16 @@ void take_groups(Files& files, std::optional<std::int64_t>& least) {
 }  // namespace
 
 MemoryLimit read_memory_limit(Files& files) {
-  const std::string text = files.read("/proc/meminfo");
-  const std::string key = "MemTotal:";
-  const std::size_t at = text.find(key);
-  const std::int64_t machine =
-      at == std::string::npos ? 0 : std::strtoll(text.c_str() + at + key.size(), nullptr, 10) * 1024;
+  const std::int64_t machine = meminfo_bytes(files.read("/proc/meminfo"), "MemTotal:");
   if (machine <= 0) throw Error(ErrorCode::kIo, "/proc/meminfo does not say how much memory there is");
   std::optional<std::int64_t> group;
   take_groups(files, group);
   if (group && *group < machine) return {*group, "cgroup"};
   return {machine, "machine"};
+}
+
+std::int64_t read_available_memory(Files& files) {
+  return meminfo_bytes(try_read(files, "/proc/meminfo").value_or(""), "MemAvailable:");
 }
 
 BatchFit fit_batch(const PassPoint& one, const PassPoint& other) {

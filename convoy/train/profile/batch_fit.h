@@ -20,6 +20,9 @@ struct MemoryLimit {
 /// Errors:     kIo when the system does not tell its memory
 MemoryLimit read_memory_limit(Files& files);
 
+/// Returns the memory that the machine could give now without taking it from anybody; 0 where it does not tell.
+std::int64_t read_available_memory(Files& files);
+
 /// What one forward and backward pass takes beyond what was there before, as a line over samples.
 struct BatchFit {
   /// For no sample: gradients, workspaces.

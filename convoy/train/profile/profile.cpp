@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "convoy/base/error.h"
+#include "convoy/base/text.h"
 #include "convoy/comm/shared_memory/shared_arena.h"
 #include "convoy/elastic/checkpoint/checkpoint.h"
 #include "convoy/law/memory.h"
@@ -23,8 +24,10 @@ namespace {
 using observe::MemoryCategory;
 using observe::Part;
 
-// A pass of the largest batch is tried where it takes no longer than this.
+// A pass of the largest batch is tried where it takes no longer and no more than this, and leaves others half of what
+// the machine has to give.
 constexpr double kLongestTry_s = 10.0;
+constexpr std::int64_t kLargestTry_bytes = std::int64_t{4} << 30;
 // Evaluation is timed over so many batches, and the whole is taken to go at their rate.
 constexpr std::int64_t kTimedEvaluationBatches = 2;
 
@@ -273,6 +276,13 @@ class Profile {
       const double expected_s = seconds_per_sample * static_cast<double>(batch.largest);
       if (expected_s > kLongestTry_s) {
         batch.untried = fmt::format("a pass of this size would take about {:.0f} s", expected_s);
+        return;
+      }
+      const std::int64_t most = std::min(kLargestTry_bytes, read_available_memory(local_files()) / 2);
+      if (batch.peak_bytes(batch.largest) > static_cast<double>(most)) {
+        batch.untried = fmt::format("a pass of this size would take {}, and no more than {} are tried",
+                                    format_bytes(static_cast<std::uint64_t>(batch.peak_bytes(batch.largest))),
+                                    format_bytes(static_cast<std::uint64_t>(most)));
         return;
       }
       batch.tried = try_samples(batch.largest).point;

@@ -6,6 +6,7 @@
 #include "convoy/parallel/data/data_parallel.h"
 #include "convoy/parallel/data/sync_batch_norm.h"
 #include "convoy/params/optimizer.h"
+#include "convoy/params/random_scope.h"
 #include "tests/support/groups.h"
 
 namespace convoy::parallel {
@@ -18,7 +19,7 @@ constexpr int kReplicas = 12;
 
 using Owners = std::vector<spec::ReplicaRange>;
 
-// An embedding with sparse gradients, a convolution, batch norm of either kind and dropout.
+// An embedding with sparse gradients, a convolution, batch norm of either kind and a mask that belongs to its place.
 struct NetImpl : torch::nn::Module {
   explicit NetImpl(bool synchronised) {
     words = register_module("words", torch::nn::Embedding(torch::nn::EmbeddingOptions(50, 16).sparse(true)));
@@ -28,19 +29,22 @@ struct NetImpl : torch::nn::Module {
     } else {
       norm = register_module("norm", torch::nn::BatchNorm2d(6));
     }
-    dropout = register_module("dropout", torch::nn::Dropout(0.25));
     output = register_module("output", torch::nn::Linear(6 * 16, 5));
   }
   torch::Tensor forward(const torch::Tensor& input) {
     torch::Tensor x = conv(words(input).view({-1, 1, 4, 4}));
     x = norm ? norm(x) : together(x);
-    return output(dropout(torch::relu(x).flatten(1)));
+    x = torch::relu(x).flatten(1);
+    // A mask of its place's own: ranks are threads here, and would draw libtorch's default generator from each other.
+    if (const auto seed = params::layer_seed("mask")) {
+      x = x * torch::bernoulli(torch::full_like(x, 0.75), at::detail::createCPUGenerator(*seed)) / 0.75;
+    }
+    return output(x);
   }
   torch::nn::Embedding words{nullptr};
   torch::nn::Conv2d conv{nullptr};
   torch::nn::BatchNorm2d norm{nullptr};
   SyncBatchNorm together{nullptr};
-  torch::nn::Dropout dropout{nullptr};
   torch::nn::Linear output{nullptr};
 };
 

@@ -1,5 +1,5 @@
 // Ranks are killed in the middle of divided updates: those that are left finish the update, with no wrong bit.
-#include "convoy/params/divided_update.h"
+#include "convoy/params/update/divided_update.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "convoy/params/update_kernels.h"
+#include "convoy/params/update/update_kernels.h"
 #include "tests/support/rank_processes.h"
 #include "tests/support/shared_array.h"
 

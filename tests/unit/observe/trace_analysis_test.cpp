@@ -139,6 +139,14 @@ TEST(TraceAnalysis, FollowsTheCriticalPathOverRanks) {
                                                              {2, "moving"},  {2, "optimizer"}, {2, "other"}};
   EXPECT_EQ(path, expected) << "the last bucket and the agreement move after rank 1's backward";
   EXPECT_NEAR(end, analysis.steps[0].ranks[2].at(StepTime::kStep), 1e-6);
+  ASSERT_EQ(analysis.path.size(), 5u);
+  EXPECT_EQ(analysis.path[0].part, "forward");
+  EXPECT_EQ(analysis.path[0].rank, 1);
+  EXPECT_NEAR(analysis.path[0].share, 9.0 / end, 0.001);
+  EXPECT_EQ(analysis.path[0].steps, 1);
+  double all = 0.0;
+  for (const PathShare& part : analysis.path) all += part.share;
+  EXPECT_NEAR(all, 1.0, 1e-9);
 }
 
 TEST(TraceAnalysis, WaitsInsideALaunchAreExposedAndNotBackward) {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <limits>
 
-#include "convoy/params/update_kernels.h"
+#include "convoy/params/update/update_kernels.h"
 #include "convoy/spec/blocks.h"
 #include "convoy/spec/replica_tree.h"
 

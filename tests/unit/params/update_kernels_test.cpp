@@ -1,5 +1,5 @@
 // The arithmetic of updates, to the last bit: as the formula is written, one element after another.
-#include "convoy/params/update_kernels.h"
+#include "convoy/params/update/update_kernels.h"
 
 #include <gtest/gtest.h>
 

@@ -77,9 +77,13 @@ TEST(TimeMicroBatch, RunsAsLongAsTheSlowestRank) {
     const Duration took = time_micro_batch(*model, batch(), {1, 0, 0, 0}, group);
     // Sleeps are never too short: five of 40 ms on rank 1, meanwhile more than seven passes on rank 0.
     EXPECT_GE(took, std::chrono::milliseconds(group.rank() == 0 ? 2 : 40));
-    if (group.rank() == 1) EXPECT_GE(net->passes, 7);
+    if (group.rank() == 1) {
+      EXPECT_GE(net->passes, 7);
+    }
     const double others = comm::all_reduce_number(group, net->passes, ReduceOp::kMax);
-    if (group.rank() == 1) EXPECT_GT(others, net->passes);
+    if (group.rank() == 1) {
+      EXPECT_GT(others, net->passes);
+    }
   });
 }
 

@@ -138,6 +138,9 @@ TEST(MemoryLimit, IsTheSmallestOfTheGroupsAboveTheProcessOrTheMachines) {
   write(files, "/proc/meminfo", "MemTotal:       1000 kB\nMemFree: 1 kB\n");
   EXPECT_EQ(read_memory_limit(files).bytes, 1024000);
   EXPECT_EQ(read_memory_limit(files).source, "machine");
+  EXPECT_EQ(read_available_memory(files), 0) << "a system that does not tell";
+  write(files, "/proc/meminfo", "MemTotal:       1000 kB\nMemAvailable:  10 kB\n");
+  EXPECT_EQ(read_available_memory(files), 10240);
   write(files, "/proc/self/cgroup", "0::/a/b\n");
   write(files, "/sys/fs/cgroup/a/b/memory.max", "max\n");
   write(files, "/sys/fs/cgroup/a/memory.max", "500000\n");

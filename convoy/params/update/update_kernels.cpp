@@ -1,4 +1,4 @@
-#include "convoy/params/update_kernels.h"
+#include "convoy/params/update/update_kernels.h"
 
 #include <algorithm>
 #include <cmath>

@@ -16,7 +16,7 @@
 
 #include "convoy/comm/group.h"
 #include "convoy/comm/shared_memory/host_memory.h"
-#include "convoy/params/update_kernels.h"
+#include "convoy/params/update/update_kernels.h"
 
 namespace convoy::params {
 

@@ -1,7 +1,7 @@
 // The journal of a block goes through these states, each a store that other processes see in order:
 //   untouched -> old values copied -> `saved` says so -> elements change -> `done` says so.
 // A rank that is killed before `saved` has changed nothing; after it the copy tells what the elements were.
-#include "convoy/params/divided_update.h"
+#include "convoy/params/update/divided_update.h"
 
 #include <fmt/format.h>
 
