@@ -28,6 +28,7 @@ def run(arguments, folder, share):
                "--out", out, "--quiet"]
     settings = {
         "data.limit": 4000,
+        "train.accumulation": 1,
         "train.epochs": 0,
         "train.steps": arguments.warmup + arguments.steps,
         "train.global_batch": 8 * REPLICAS,

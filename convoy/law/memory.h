@@ -35,8 +35,8 @@ struct StateBytes {
   std::int64_t parameters = 0;
   /// The summed gradient.
   std::int64_t gradients = 0;
-  /// The most that autograd's gradients and partial sums take at once: at most log2(replicas) + 1 whole gradients, and one
-  /// parameter's on top.
+  /// The most that autograd's gradients and partial sums take at once: at most 2 log2(replicas) + 1 whole gradients
+  /// (log2 of the rank's replicas + 1 in an aligned split), and one parameter's on top.
   std::int64_t gradient_partials = 0;
   /// The moments, and a count of updates (8 bytes) for each parameter.
   std::int64_t optimizer = 0;

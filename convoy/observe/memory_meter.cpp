@@ -29,11 +29,13 @@ std::string_view to_string(MemoryPhase phase) {
 }
 
 void MemoryMeter::add(MemoryCategory category, std::int64_t bytes) {
+  if (!counting_.load(std::memory_order_relaxed)) return;
   note(category, bytes);
   note_total(total_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
 }
 
 void MemoryMeter::move(MemoryCategory from, MemoryCategory to, std::int64_t bytes) {
+  if (!counting_.load(std::memory_order_relaxed)) return;
   bytes_[static_cast<std::size_t>(from)].fetch_sub(bytes, std::memory_order_relaxed);
   note(to, bytes);
 }

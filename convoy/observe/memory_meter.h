@@ -80,6 +80,9 @@ class MemoryMeter {
   MemoryPeak peak() const;
   /// Returns the worst moment of one phase.
   MemoryPeak peak(MemoryPhase phase) const;
+  /// Counts, or does not until the next call: for measuring what counting costs. Bytes that come and go meanwhile are not
+  /// in the numbers afterwards.
+  void set_counting(bool on) { counting_.store(on, std::memory_order_relaxed); }
   /// Starts a new search for the peaks and the highest values, from what is in use now.
   void reset_peaks();
 
@@ -87,6 +90,7 @@ class MemoryMeter {
   void note(MemoryCategory category, std::int64_t bytes);
   void note_total(std::int64_t total);
 
+  std::atomic<bool> counting_{true};
   std::array<std::atomic<std::int64_t>, kMemoryCategories> bytes_{};
   std::array<std::atomic<std::int64_t>, kMemoryCategories> highest_{};
   std::atomic<std::int64_t> total_{0};

@@ -35,8 +35,9 @@ struct StepBatch {
   std::int64_t epoch = 0;
   /// The rank's replicas in ascending order.
   std::vector<ReplicaBatches> replicas;
-  /// How long the loader's thread worked on it, and when it was done.
+  /// How long the loader's thread worked on it.
   Duration prepare{0};
+  /// When it was done.
   TimePoint prepared{};
   /// How long next() waited for it: input that was not hidden behind compute.
   Duration waited{0};

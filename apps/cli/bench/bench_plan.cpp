@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "apps/cli/bench/model_sizes.h"
+#include "apps/cli/byte_size.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/text.h"
@@ -148,25 +149,12 @@ std::string transport_of(const BenchRequest& request, const std::string& usual) 
 }  // namespace
 
 std::int64_t parse_bytes(const std::string& text) {
-  const auto unit_at = text.find_first_not_of("0123456789.");
-  const std::string number = text.substr(0, unit_at);
-  std::string unit = unit_at == std::string::npos ? "" : text.substr(unit_at);
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  const bool plain = unit.empty() || unit == "b";
-  const std::string_view letters = "kmg";
-  const auto power = unit.empty() ? std::string_view::npos : letters.find(unit.front());
-  const bool binary = power != std::string_view::npos &&
-                      (unit.size() == 1 || unit.substr(1) == "ib" || unit.substr(1) == "i" || unit.substr(1) == "b");
-  if (error != std::errc() || end != number.data() + number.size() || !(plain || binary)) {
-    refuse(fmt::format("'{}' is no size: write bytes, or 64KiB, 1MiB", text));
-  }
-  const double bytes = value * (binary ? std::pow(1024, static_cast<double>(power + 1)) : 1);
-  if (!(bytes >= 1 && bytes <= static_cast<double>(kLargest)) || bytes != std::floor(bytes)) {
+  const std::optional<double> bytes = read_byte_size(text);
+  if (!bytes) refuse(fmt::format("'{}' is no size: write bytes, or 64KiB, 1MiB", text));
+  if (!(*bytes >= 1 && *bytes <= static_cast<double>(kLargest)) || *bytes != std::floor(*bytes)) {
     refuse(fmt::format("'{}' is no size from 1 byte to 1 GiB", text));
   }
-  return static_cast<std::int64_t>(bytes);
+  return static_cast<std::int64_t>(*bytes);
 }
 
 std::optional<law::Machine> machine_of(const BenchRequest& request, const BenchPlan& plan) {

@@ -2,8 +2,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 
-#include "apps/cli/bench/bench_plan.h"
+#include "apps/cli/byte_size.h"
 #include "apps/cli/interrupted.h"
 #include "apps/cli/profile/profile_page.h"
 #include "apps/cli/requests.h"
@@ -16,6 +17,9 @@
 namespace convoy::cli {
 namespace {
 
+// A mistyped unit is no limit: no machine has so much.
+constexpr double kMostMemory = 1e15;
+
 Json read_profile(const std::string& directory) {
   const std::string path = directory + "/profile.json";
   if (!local_files().exists(path)) throw Error(ErrorCode::kCorrupt, fmt::format("{} is missing", path));
@@ -26,9 +30,12 @@ Json read_profile(const std::string& directory) {
 
 std::int64_t memory_limit(const ProfileRequest& request) {
   if (request.memory_limit.empty()) return 0;
-  const std::int64_t bytes = parse_bytes(request.memory_limit);
-  if (bytes < 1) throw Error(ErrorCode::kInvalidArgument, "--memory-limit must be at least one byte");
-  return bytes;
+  const std::optional<double> bytes = read_byte_size(request.memory_limit);
+  if (!bytes || *bytes < 1 || *bytes > kMostMemory) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("--memory-limit {}: this is no size of memory: write 500MiB, 2GiB", request.memory_limit));
+  }
+  return static_cast<std::int64_t>(*bytes);
 }
 
 elastic::LaunchResult measure(const ProfileRequest& request, const spec::Recipe& recipe, const std::string& directory) {

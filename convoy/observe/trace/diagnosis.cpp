@@ -18,8 +18,10 @@ constexpr double kMost = 0.8;
 constexpr std::size_t kManyBuckets = 8;
 // From which share of its step on a rank's waiting for input is named.
 constexpr double kSlowInput = 0.1;
-// From which share of the step on operators are what the step consists of.
+// From which share of the step on forward and backward are what it consists of.
 constexpr double kHighUtilisation = 0.5;
+// From which share of forward and backward on operators are what these consist of, on a processor that others use too.
+constexpr double kLeastOfPasses = 0.2;
 // Buckets of about one size tell no fixed cost; up to this size nearly all of their time is.
 constexpr std::int64_t kTinyBucketBytes = 32 << 10;
 
@@ -260,14 +262,14 @@ class Doctor {
     }
   }
 
-  // A rank's own work but input, as if all had the same number of replicas.
+  // A rank's passes and what no span covers, as if all had the same number of replicas. Not its update, in which ranks of
+  // a host that divide it wait for each other.
   double compute_ms(std::size_t rank) const {
     double replicas = 0;
     for (const RankTrace& one : trace_.ranks) replicas += one.replicas;
     const double even = replicas / static_cast<double>(trace_.ranks.size());
     const double passes = of(rank, StepTime::kForward) + of(rank, StepTime::kBackward);
-    return passes * even / std::max(trace_.ranks[rank].replicas, 1) + of(rank, StepTime::kOptimizer) +
-           of(rank, StepTime::kOther);
+    return passes * even / std::max(trace_.ranks[rank].replicas, 1) + of(rank, StepTime::kOther);
   }
 
   void slow_rank() {
@@ -304,14 +306,17 @@ class Doctor {
     const double ms = middle(times_ms);
     if (count < static_cast<double>(limits_.many_operators)) return;
     const double each_us = 1000.0 * ms / count;
-    const double utilisation = ms / step_ms();
-    if (each_us > limits_.tiny_operator_us || utilisation < kHighUtilisation) return;
+    const double passes = of_all(StepTime::kForward) + of_all(StepTime::kBackward);
+    const double utilisation = passes / step_ms();
+    // Their processor time is compared with time on the wall, in which others may have had the processor.
+    const bool fill = ms >= kLeastOfPasses * passes;
+    if (each_us > limits_.tiny_operator_us || utilisation < kHighUtilisation || !fill) return;
     findings_.push_back(
         {"tiny_operations",
          -1,
-         fmt::format("{:.0f} operators of {:.1f} us on average fill {:.0f}% of the step: the processor is busy, mostly "
-                     "with starting them",
-                     count, each_us, 100 * utilisation),
+         fmt::format("forward and backward fill {:.0f}% of the step with {:.0f} operators of {:.1f} us on average: the "
+                     "processor is busy, mostly with starting them",
+                     100 * utilisation, count, each_us),
          "larger micro-batches, fewer replicas on a rank, wider and fewer layers, or fused operators",
          {{"operators", count}, {"mean_operator_us", each_us}, {"utilisation", utilisation}, {"step_ms", step_ms()}}});
   }

@@ -45,7 +45,7 @@ struct RankTimeline {
   std::vector<DriverPart> parts;
   /// The loader's work on this step's batches, whenever it was.
   Intervals input_prepare;
-  /// Operators and their time in nanoseconds, where they were counted; -1 where not.
+  /// Operators and their processor time in nanoseconds, where they were counted; -1 where not.
   std::int64_t operators = -1, operator_ns = -1;
   /// The end of the last backward pass; the step's begin when there was none.
   std::int64_t backward_end = 0;

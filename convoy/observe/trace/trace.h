@@ -57,7 +57,7 @@ struct Span {
   /// Bucket, agreement: when it was launched, when the driver went on after the launch, and its size (0 where it is not
   /// known).
   std::int64_t launched_ns = -1, returned_ns = -1, bytes = -1;
-  /// Step: how many operators forward and backward ran and how long these took, where they were counted.
+  /// Step: how many operators forward and backward ran and the processor time of these, where they were counted.
   std::int64_t operators = -1, operator_ns = -1;
   friend bool operator==(const Span&, const Span&) = default;
 };

@@ -17,6 +17,9 @@ using nlohmann::ordered_json;
 // At most so many parts of the critical path are shown.
 constexpr std::size_t kShownParts = 8;
 
+// Waiting for less of the step than this is not worth a line.
+constexpr double kFeltShare = 0.01;
+
 // The numbers in the order in which people look at them: the step's own parts, then what goes on beside them.
 constexpr std::array<StepTime, kStepTimes> kShown = {
     StepTime::kStep,    StepTime::kInputWait,    StepTime::kForward,   StepTime::kBackward, StepTime::kWaiting,
@@ -133,6 +136,19 @@ std::string path_text(const TraceAnalysis& analysis) {
   return table.str();
 }
 
+std::string cause_text(const TraceAnalysis& analysis) {
+  const WaitCause& cause = analysis.cause;
+  if (cause.rank < 0) return "";
+  if (cause.waited_ms < kFeltShare * analysis.all[static_cast<std::size_t>(StepTime::kStep)].median) {
+    return "no rank was waited for in the median step\n";
+  }
+  return fmt::format(
+      "waited for most: rank {} ({:.0f}% of all waiting, {} ms of a step by each other rank); its {} takes {} ms "
+      "longer "
+      "than the others'\n",
+      cause.rank, 100 * cause.share, ms(cause.waited_ms), cause.part, ms(cause.excess_ms));
+}
+
 std::string clock_text(const Trace& trace) {
   std::string text;
   for (const RankTrace& rank : trace.ranks) {
@@ -185,13 +201,7 @@ std::string trace_tables(const Trace& trace, const TraceAnalysis& analysis, cons
   text += "\n" + times_table(analysis) + "\n" + arrivals_table(analysis) + "\n" + path_text(analysis);
   text += fmt::format("\ntail after the last rank's backward: {} ms (p95 {})\n", ms(analysis.tail.median),
                       ms(analysis.tail.p95));
-  if (analysis.cause.rank >= 0) {
-    text += fmt::format(
-        "waited for most: rank {} ({:.0f}% of all waiting, {} ms of a step by each other rank); its {} takes "
-        "{} ms longer than the others'\n",
-        analysis.cause.rank, 100 * analysis.cause.share, ms(analysis.cause.waited_ms), analysis.cause.part,
-        ms(analysis.cause.excess_ms));
-  }
+  text += cause_text(analysis);
   text += "\n";
   if (findings.empty()) text += "nothing is wrong that a trace shows\n";
   for (const Finding& finding : findings) {

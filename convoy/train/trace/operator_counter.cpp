@@ -1,11 +1,11 @@
 #include "convoy/train/trace/operator_counter.h"
 
 #include <ATen/record_function.h>
+#include <time.h>
 
 #include <atomic>
 #include <memory>
 
-#include "convoy/base/clock.h"
 #include "convoy/base/error.h"
 
 namespace convoy::train {
@@ -18,22 +18,28 @@ std::atomic<std::int64_t> time_ns{0};
 thread_local int depth = 0;
 
 struct Begin final : at::ObserverContext {
-  TimePoint time;
+  std::int64_t at_ns = 0;
 };
+
+std::int64_t thread_time_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
 
 std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction&) {
   if (depth++ > 0) return nullptr;
   auto begin = std::make_unique<Begin>();
-  begin->time = system_clock().now();
+  begin->at_ns = thread_time_ns();
   return begin;
 }
 
 void end_operator(const at::RecordFunction&, at::ObserverContext* context) {
   --depth;
   if (context == nullptr) return;
-  const Duration taken = system_clock().now() - static_cast<Begin*>(context)->time;
+  const std::int64_t taken_ns = thread_time_ns() - static_cast<Begin*>(context)->at_ns;
   operators.fetch_add(1, std::memory_order_relaxed);
-  time_ns.fetch_add(taken.count(), std::memory_order_relaxed);
+  time_ns.fetch_add(taken_ns, std::memory_order_relaxed);
 }
 
 }  // namespace

@@ -173,6 +173,15 @@ TEST(Profile, FindsTheLargestBatchInALimitAndTriesIt) {
   EXPECT_EQ(tight["walls"][0]["wall"], "one_layer_too_large") << "programs alone take more";
 }
 
+TEST(Profile, DoesNotTakeAllOfAMachineToTryABatch) {
+  Options options;
+  options.arguments = {"--memory-limit", "900GiB"};
+  const json found = profile(options)["largest_local_batch"];
+  EXPECT_GT(found["samples"], 1000000);
+  EXPECT_EQ(found["extrapolated"], true);
+  EXPECT_THAT(found["untried"].get<std::string>(), HasSubstr("would take"));
+}
+
 TEST(Profile, EndsEarlyWhereTheRecipeHasFewerSteps) {
   Options options;
   options.steps = "100";
@@ -190,10 +199,10 @@ TEST(Profile, KeepsItsFileAndSpeaksToPeople) {
   const std::string out = folder.path() + "/kept";
   const CommandResult done = testing::run_command({kConvoy, "profile", kRecipe, "--warmup", "1", "--steps", "3",
                                                    "--set", "data.limit=1000", "--set", "data.validation=100", "--set",
-                                                   "model.channels=[4,8]", "--memory-limit", "1GiB", "--out", out});
+                                                   "model.channels=[4,8]", "--memory-limit", "1.5GiB", "--out", out});
   EXPECT_EQ(done.status, 0) << done.errors;
   EXPECT_TRUE(std::filesystem::exists(out + "/profile.json"));
-  for (const char* word : {"conv1", "max_pool2d 1", "resident set", "largest local batch in 1.0 GiB", "the wall: "}) {
+  for (const char* word : {"conv1", "max_pool2d 1", "resident set", "largest local batch in 1.5 GiB", "the wall: "}) {
     EXPECT_THAT(done.output, HasSubstr(word));
   }
   const auto refused = [&](const std::vector<std::string>& further) {

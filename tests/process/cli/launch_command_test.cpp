@@ -64,7 +64,7 @@ TEST(Command, ExplainsEachVerbWithAnExample) {
 }
 
 TEST(Command, RefusesBadUsageInOneLine) {
-  expect_refused({}, "which command? run, verify, launch, explain, ledger, data, bench (see convoy --help)");
+  expect_refused({}, "which command? run, verify, profile, launch, explain, ledger, trace, data, bench (see convoy --help)");
   expect_refused({"lauch"}, "unknown command 'lauch' (did you mean 'launch'?)");
   expect_refused({"run", "-n", "2"}, "RECIPE is required");
   expect_refused({"run", "x.toml"}, "--ranks is required");

@@ -1,5 +1,6 @@
 // The launcher on real processes: small shell programs as ranks.
 #include "convoy/elastic/launcher/launcher.h"
+#include "convoy/elastic/launcher/rank_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -85,8 +86,9 @@ TEST_F(Launcher, GivesEachJobItsOwnToken) {
 TEST_F(Launcher, GivesRanksAnEmptyInput) { EXPECT_TRUE(launch(ranks(2, "read line && exit 1; exit 0")).ok()); }
 
 TEST_F(Launcher, GivesRanksNoneOfItsDescriptors) {
-  std::set<int> expected = {0, 1, 2, 3};
-  for (int fd = 4; fd < 1024; ++fd) {
+  // Besides the three that every program has: the pipe for events, and the job's state file.
+  std::set<int> expected = {0, 1, 2, kEventsFd, kStateFd};
+  for (int fd = kStateFd + 1; fd < 1024; ++fd) {
     const int flags = ::fcntl(fd, F_GETFD);
     if (flags >= 0 && (flags & FD_CLOEXEC) == 0) expected.insert(fd);  // this program's parent wants it so
   }

@@ -119,6 +119,12 @@ TEST(Diagnosis, NamesARankThatComputesSlowly) {
   EXPECT_EQ(named(run), (Names{"slow_input 1", "slow_rank 3"}));
 }
 
+TEST(Diagnosis, DoesNotCallARankSlowForItsUpdate) {
+  SyntheticRun run;
+  run.ranks[0].optimizer += 9.0;  // where the update is divided, a rank waits for the other inside its own
+  EXPECT_EQ(named(run), Names{});
+}
+
 TEST(Diagnosis, DoesNotCallARankSlowForItsReplicas) {
   SyntheticRun run;
   run.ranks.resize(3);
@@ -139,7 +145,11 @@ TEST(Diagnosis, NamesManyTinyOperations) {
   EXPECT_EQ(named(run), Names{}) << "few and long";
   run.operators = 1000;
   run.operator_us = 1;
-  EXPECT_EQ(named(run), Names{}) << "many and tiny, but not what the step consists of";
+  EXPECT_EQ(named(run), Names{}) << "many and tiny, but not what forward and backward consist of";
+  run.operators = 2400;
+  run.operator_us = 4.5;
+  for (auto& rank : run.ranks) rank.optimizer = 30;
+  EXPECT_EQ(named(run), Names{}) << "forward and backward are not what the step consists of";
 }
 
 }  // namespace
