@@ -14,6 +14,7 @@
 
 #include "convoy/elastic/launcher/rank_environment.h"
 #include "convoy/parallel/data/data_parallel.h"
+#include "convoy/params/arena_allocator.h"
 #include "convoy/params/optimizer.h"
 #include "convoy/zoo/models.h"
 #include "tests/support/namespaces.h"
@@ -131,6 +132,7 @@ void measure_link(comm::Group& group, RankReport& report) {
 
 void train(const RankContext& context, RankReport& report) {
   torch::set_num_threads(1);
+  params::use_shared_arena();  // memory that is kept, as in every run
   Training with(context.group, true);
   Training without(context.group, false);
   torch::manual_seed(context.rank);

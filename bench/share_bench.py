@@ -68,6 +68,8 @@ def main():
     step = statistics.median(medians["auto"])
     even = statistics.median(medians["even"])
     met = step <= BAR * IDEAL_MS
+    print("load average {:.1f} on {} processors: other work on them counts against the bar".format(
+        os.getloadavg()[0], os.cpu_count()))
     print(f"by speed {step:.2f} ms, evenly {even:.2f} ms; ideal {IDEAL_MS:.0f} ms: {step / IDEAL_MS:.3f} of it, "
           f"bar {BAR}: {'met' if met else 'NOT MET'}")
     sys.exit(0 if met else 1)

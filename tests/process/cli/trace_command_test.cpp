@@ -91,7 +91,8 @@ TEST(TraceCommand, FindsASleepingLayerOfOneRankInFour) {
   std::optional<TracedRun> run;
   // Where other processes take the processors, ranks wait for these too.
   for (int attempt = 0; attempt < 3 && (!run || !waits_match(run->summary())); ++attempt) {
-    run.emplace(4, std::vector<std::string>{"replicas.count=4", "train.global_batch=16"}, "slowlayer:rank=1,step=0");
+    run.emplace(4, std::vector<std::string>{"replicas.count=4", "train.global_batch=16", "train.accumulation=1"},
+                "slowlayer:rank=1,step=0");
     ASSERT_EQ(run->result.status, 0) << run->result.errors;
   }
   const json summary = run->summary();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "convoy/observe/memory_meter.h"
 #include "convoy/records/images/image_dataset.h"
 #include "tests/unit/records/test_images.h"
 
@@ -96,6 +97,26 @@ TEST(Loader, HandsOutWhatThePlanSaysOnAnyNumberOfRanks) {
     }
   }
   for (const int ranks : {2, 3, 4}) EXPECT_EQ(load_on(fixture, ranks, 0, 8), alone) << ranks << " ranks";
+}
+
+TEST(Loader, CountsWhatItsBatchesTake) {
+  const auto counted = [] {
+    return observe::process_memory().current()[static_cast<std::size_t>(observe::MemoryCategory::kBatch)];
+  };
+  const std::int64_t before = counted();
+  {
+    const Fixture fixture;
+    const spec::SamplePlan plan(fixture.plan_options);
+    Loader loader(fixture.source(), plan, fixture.options({0, 4}, 0, 1));
+    StepBatch& step = loader.next(kLimit);
+    std::int64_t bytes = 0;
+    for (const ReplicaBatches& replica : step.replicas) {
+      for (const Batch& batch : replica.micro_batches) bytes += batch.memory_bytes();
+    }
+    EXPECT_GE(bytes, 7 * (30 * 4 + 8 + 8)) << "pixels, classes and numbers of 7 samples";
+    EXPECT_EQ(counted() - before, bytes);
+  }
+  EXPECT_EQ(counted(), before);
 }
 
 TEST(Loader, UsesEachSampleOncePerEpochInANewOrder) {
