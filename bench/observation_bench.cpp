@@ -4,18 +4,17 @@
 // The exit status says whether the bar, under 1% of the step, was reached: 0 yes, 1 no.
 #include <fmt/format.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/with_kernels.h"
 #include "convoy/base/files.h"
 #include "convoy/comm/in_process_transport.h"
-#include "convoy/elastic/launcher/rank_environment.h"
 #include "convoy/observe/memory_meter.h"
 #include "convoy/observe/step_timer.h"
 #include "convoy/params/arena_allocator.h"
@@ -44,7 +43,7 @@ class Subject {
         task_(recipe_, local_files(), folder, *group_),
         trainer_(recipe_, task_.samples(), *group_, train::make_model(recipe_, task_, registry_)),
         report_(local_files(), folder, recipe_),
-        trace_(recipe_, 0, 1, *group_, local_files(), folder) {
+        trace_(recipe_, 0, 1, {}, *group_, local_files(), folder) {
     records::LedgerHeader header;
     header.plan = trainer_.plan().options();
     ledger_.emplace(local_files(), folder, header);
@@ -147,15 +146,6 @@ int run() {
              reached ? "reached" : "MISSED ", 100 * cost, 1e3 * off_seconds[kPairs / 2], kPairs,
              100 * (ratios[kPairs / 2 - margin] - 1), 100 * (ratios[kPairs / 2 + margin] - 1));
   return reached ? 0 : 1;
-}
-
-// OpenBLAS reads its variables when it is loaded: the program starts itself again with them.
-void start_with_kernels(char** argv) {
-  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;
-  ::setenv("OPENBLAS_CORETYPE", elastic::openblas_coretype(elastic::detect_cpu()).value_or("").c_str(), 1);
-  ::setenv("OMP_NUM_THREADS", "1", 1);
-  ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  ::execv("/proc/self/exe", argv);
 }
 
 }  // namespace

@@ -5,14 +5,12 @@
 // The exit status says whether both bars were reached: 0 yes, 1 no; 0 with a reason where there are no namespaces.
 #include <fmt/format.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "convoy/elastic/launcher/rank_environment.h"
+#include "bench/with_kernels.h"
 #include "convoy/parallel/data/data_parallel.h"
 #include "convoy/params/arena_allocator.h"
 #include "convoy/params/optimizer.h"
@@ -239,15 +237,6 @@ int run() {
     return 1;
   }
   return judge(reports);
-}
-
-// OpenBLAS reads its variables when it is loaded: the program starts itself again with them.
-void start_with_kernels(char** argv) {
-  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;
-  ::setenv("OPENBLAS_CORETYPE", elastic::openblas_coretype(elastic::detect_cpu()).value_or("").c_str(), 1);
-  ::setenv("OMP_NUM_THREADS", "1", 1);
-  ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  ::execv("/proc/self/exe", argv);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/cli/overrides_option.h"
 #include "convoy/comm/engine/selection.h"
 
 namespace convoy::cli {
@@ -72,8 +73,7 @@ CLI::App* add_bench(CLI::App& app, BenchRequest& bench) {
                          "The host of each rank as schedules shall see it, for example 0,0,1,1");
   collective->add_option("--chunk", bench.chunk, "The most bytes of a message of pipelined algorithms");
   collective->add_option("--recipe", bench.recipe, "Measures the bucket size of a recipe, over its transport");
-  collective->add_option("--set", bench.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
-      ->allow_extra_args(false);
+  add_overrides(collective, bench.overrides);
   collective
       ->add_option("--peers", bench.peers,
                    "Measures other libraries beside: openmpi,gloo (unless named, those "

@@ -1,4 +1,4 @@
-// The verbs and their options; with bench_options the only files that know CLI11.
+// The verbs and their options; with bench_options and overrides_option the only files that know CLI11.
 #include "apps/cli/command_line.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "apps/cli/bench_options.h"
+#include "apps/cli/overrides_option.h"
 #include "convoy/base/error.h"
 #include "convoy/base/text.h"
 
@@ -23,8 +24,7 @@ CLI::App* add_run(CLI::App& app, RunRequest& run, std::string& resume) {
   CLI::App* verb = app.add_subcommand("run", "Trains a recipe on several ranks of this host");
   verb->add_option("RECIPE", run.recipe, "The recipe, a TOML file")->required();
   verb->add_option("-n,--ranks", run.ranks, "How many ranks")->required();
-  verb->add_option("--set", run.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
-      ->allow_extra_args(false);
+  add_overrides(verb, run.overrides);
   verb->add_option("--out", run.out, "The run directory (default: a new one under runs/)");
   verb->add_option("--resume", resume, "Goes on from the newest checkpoint of DIR (default: of --out)")
       ->type_name("[DIR]")
@@ -42,8 +42,7 @@ CLI::App* add_verify(CLI::App& app, VerifyRequest& verify) {
   verb->add_option("RECIPE", verify.recipe, "The recipe, a TOML file")->required();
   verb->add_option("-n,--ranks", verify.ranks, "How many ranks")->required();
   verb->add_option("--steps", verify.steps, "How many updates")->capture_default_str();
-  verb->add_option("--set", verify.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
-      ->allow_extra_args(false);
+  add_overrides(verb, verify.overrides);
   verb->add_option("--out", verify.out, "Keeps what both sides did in this new directory");
   verb->add_flag("--json", verify.json, "Prints the result as one JSON object");
   verb->footer(example("convoy verify examples/recipes/fashion_cnn.toml -n 2"));
@@ -57,8 +56,7 @@ CLI::App* add_profile(CLI::App& app, ProfileRequest& profile) {
   verb->add_option("--steps", profile.steps, "Steps that count")->capture_default_str();
   verb->add_option("--memory-limit", profile.memory_limit,
                    "Memory that a process may take, for example 2GiB (default: what the system allows)");
-  verb->add_option("--set", profile.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
-      ->allow_extra_args(false);
+  add_overrides(verb, profile.overrides);
   verb->add_option("--out", profile.out, "Keeps profile.json in this new directory");
   verb->add_flag("--json", profile.json, "Prints the profile as one JSON object");
   verb->footer(example("convoy profile examples/recipes/fashion_cnn.toml --memory-limit 2GiB"));
@@ -94,8 +92,7 @@ CLI::App* add_explain(CLI::App& app, ExplainRequest& explain) {
   CLI::App* verb = app.add_subcommand("explain", "Tells one training step in order, or writes the training plan");
   verb->add_option("RECIPE", explain.recipe, "The recipe, a TOML file")->required();
   verb->add_option("-n,--ranks", explain.ranks, "How many ranks (a step: 1 unless given)");
-  verb->add_option("--set", explain.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
-      ->allow_extra_args(false);
+  add_overrides(verb, explain.overrides);
   verb->add_flag("--document", explain.document, "Writes the training plan as a Markdown page");
   verb->add_option("--out", explain.out, "The page (default: plan.md); - for standard output");
   verb->add_option("--picture", explain.picture, "Writes the picture of the step as an SVG file");
@@ -114,8 +111,7 @@ CLI::App* add_data(CLI::App& app, DataRequest& data) {
   CLI::App* split = verb->add_subcommand("split", "Divides the data of a recipe and writes the record");
   for (CLI::App* action : {check, split}) {
     action->add_option("RECIPE", data.recipe, "The recipe, a TOML file")->required();
-    action->add_option("--set", data.overrides, "Replaces a key of the recipe: table.key=value (may be repeated)")
-        ->allow_extra_args(false);
+    add_overrides(action, data.overrides);
   }
   check->add_flag("--strict", data.strict, "Ends with status 1 when something is found");
   synth->add_option("KIND", data.kind, "idx, cifar10 or bank")

@@ -77,4 +77,8 @@ std::vector<ClockOffset> measure_clock_offsets(Group& group, const Clock& clock,
   return offsets;
 }
 
+ClockOffset own_clock_offset(Group& group) {
+  return measure_clock_offsets(group)[static_cast<std::size_t>(group.rank())];
+}
+
 }  // namespace convoy::comm

@@ -36,4 +36,8 @@ struct ClockOffsetOptions {
 std::vector<ClockOffset> measure_clock_offsets(Group& group, const Clock& clock = system_clock(),
                                                const ClockOffsetOptions& options = {});
 
+/// Returns this rank's offset alone.
+/// Collective: all ranks of the group
+ClockOffset own_clock_offset(Group& group);
+
 }  // namespace convoy::comm

@@ -13,6 +13,23 @@ std::vector<NamedTensor> named(const torch::OrderedDict<std::string, torch::Tens
 
 }  // namespace
 
+double Loss::value() const {
+  double whole = sum.item<double>();
+  for (const torch::Tensor& further : further_sums) whole += further.item<double>();
+  return whole;
+}
+
+void Loss::backward(const std::function<void()>& before_last) const {
+  std::vector<torch::Tensor> sums = {sum};
+  sums.insert(sums.end(), further_sums.begin(), further_sums.end());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const bool last = i + 1 == sums.size();
+    if (last && before_last) before_last();
+    // Graphs of several sums may have parts in common.
+    if (sums[i].requires_grad()) sums[i].backward({}, /*retain_graph=*/!last);
+  }
+}
+
 std::vector<NamedTensor> ModuleModel::parameters() { return named(module_->named_parameters()); }
 
 std::vector<NamedTensor> ModuleModel::buffers() { return named(module_->named_buffers()); }

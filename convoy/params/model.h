@@ -33,6 +33,11 @@ struct Loss {
   /// Further sums of the loss, each a differentiable scalar with a backward pass of its own after that of `sum`, in order.
   /// The loss is the sum of all.
   std::vector<torch::Tensor> further_sums{};
+
+  /// Returns the whole loss: the sum of all sums.
+  double value() const;
+  /// Runs all backward passes; `before_last`, where given, is called before the last of them.
+  void backward(const std::function<void()>& before_last = {}) const;
 };
 
 /// A tensor under its path in the model, for example "conv1.weight".

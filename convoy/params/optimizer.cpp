@@ -137,12 +137,6 @@ std::vector<spec::StateEntry> Optimizer::state() {
   return entries;
 }
 
-std::int64_t Optimizer::state_bytes() const {
-  std::int64_t bytes = 0;
-  for (const auto& moment : moments_) bytes += static_cast<std::int64_t>(moment.second.nbytes());
-  return bytes;
-}
-
 void block_square_sums(const FlatSpace& space, const torch::Tensor& flat, spec::ElementRange range, double* sums) {
   if (space.dtype() == DType::kFloat32) {
     block_square_sums(flat.data_ptr<float>() + range.begin, range.size(), sums);

@@ -82,8 +82,6 @@ class Optimizer final : public spec::Stateful {
 
   /// Says which rank saves this state: replicated state is saved once.
   void set_owner(bool owner) { owner_ = owner; }
-  /// Returns the bytes of moments.
-  std::int64_t state_bytes() const;
 
  private:
   template <typename T>

@@ -50,7 +50,7 @@ OwnPart work_through(params::Model& model, const records::DataPart& part, const 
     records::Batch plain = records::evaluation_batch({*part.dataset, part.indexes}, number, options.batch);
     const observe::CountedMemory counted(observe::MemoryCategory::kBatch, plain.memory_bytes());
     const params::Loss loss = model.forward(to_tensors(plain, options.type));
-    own.losses.push_back(loss.sum.item<double>());
+    own.losses.push_back(loss.value());
     check_shape(loss.output, plain.count(), part.dataset->classes());
     const torch::Tensor logits = loss.output.to(torch::kFloat64).contiguous();
     const torch::Tensor predicted = loss.output.argmax(1).contiguous();

@@ -121,10 +121,12 @@ class Run {
     first_step_ = parent.step;
     facts_.resumed_at = first_step_;
     facts_.steps = first_step_;
-    parallel_.set_clock_offset(comm::measure_clock_offsets(group_)[static_cast<std::size_t>(group_.rank())].offset);
+    const comm::ClockOffset clock = comm::own_clock_offset(group_);
+    parallel_.set_clock_offset(clock.offset);
     if (request_.timing_only) return;
     if (recipe_.measure.trace_steps > 0) {
-      trace_.emplace(recipe_, first_step_, parallel_.replicas().size(), group_, services_.files, request_.directory);
+      trace_.emplace(recipe_, first_step_, parallel_.replicas().size(), clock, group_, services_.files,
+                     request_.directory);
     }
     double generation = 0;
     if (group_.rank() == 0) generation = records::next_generation(services_.files, request_.directory);

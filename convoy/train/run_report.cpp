@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "convoy/comm/shared_memory/shared_arena.h"
 #include "convoy/observe/memory_meter.h"
 #include "convoy/observe/memory_report.h"
@@ -51,11 +50,9 @@ RunReport::RunReport(Files& files, std::string directory, const spec::Recipe& re
       directory_(std::move(directory)),
       recipe_(recipe),
       metrics_(files, directory_ + "/metrics.jsonl", kRowsAtOnce),
-      evaluations_(files, directory_ + "/evaluation.jsonl"),
-      statistics_(recipe.measure.warmup_steps) {}
+      evaluations_(files, directory_ + "/evaluation.jsonl") {}
 
 void RunReport::add_step(const StepRow& row) {
-  statistics_.add(row.times);
   ordered_json json = {{"step", row.step},
                        {"epoch", row.epoch},
                        {"loss", row.loss},
@@ -106,7 +103,7 @@ void RunReport::add_class_counts(std::int64_t epoch, const std::vector<std::stri
 
 void RunReport::finish(const RunFacts& facts, const std::optional<ordered_json>& ledger) {
   metrics_.flush();
-  const observe::StepSummary steps = statistics_.summary();
+  const observe::StepSummary& steps = facts.by_rank.front();  // this rank's
   const double median_s = steps.median_ms / 1000.0;
   ordered_json json;
   json["ok"] = true;

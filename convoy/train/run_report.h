@@ -101,7 +101,6 @@ class RunReport {
   const spec::Recipe recipe_;
   observe::MetricsLog metrics_;
   observe::MetricsLog evaluations_;
-  observe::StepStatistics statistics_;
   std::optional<observe::SlowRanks> own_work_;
   std::map<std::string, nlohmann::ordered_json> quality_;
   double recent_ = 0.0;

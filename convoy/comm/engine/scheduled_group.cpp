@@ -22,6 +22,16 @@ constexpr std::size_t kRemembered = 64;
 constexpr Duration kIdleBeat = std::chrono::milliseconds(200);
 constexpr Duration kWithdrawLimit = std::chrono::seconds(1);
 
+// Finds what is wanted and moves it to the end: the first gives way, so what is asked for once never displaces what is
+// asked for in every step. Null when it is not there.
+template <typename T, typename Wanted>
+const T* recall(std::vector<T>& remembered, const Wanted& wanted) {
+  const auto found = std::find_if(remembered.begin(), remembered.end(), wanted);
+  if (found == remembered.end()) return nullptr;
+  std::rotate(found, found + 1, remembered.end());
+  return &remembered.back();
+}
+
 using Words = std::vector<std::uint64_t>;
 
 void add_number(Words& words, std::int64_t number) { words.push_back(static_cast<std::uint64_t>(number)); }
@@ -130,18 +140,16 @@ ScheduledGroup::~ScheduledGroup() {
 
 std::shared_ptr<const spec::Schedule> ScheduledGroup::schedule(const std::string& key,
                                                                const std::function<spec::Schedule()>& build) {
-  for (const auto& [known, schedule] : schedules_) {
-    if (known == key) return schedule;
-  }
+  const auto* const known = recall(schedules_, [&](const auto& one) { return one.first == key; });
+  if (known != nullptr) return known->second;
   if (schedules_.size() == kRemembered) schedules_.erase(schedules_.begin());
   schedules_.emplace_back(key, std::make_shared<const spec::Schedule>(build()));
   return schedules_.back().second;
 }
 
 const ScheduledGroup::ScheduleFacts& ScheduledGroup::facts_of(const std::shared_ptr<const spec::Schedule>& schedule) {
-  for (const ScheduleFacts& known : facts_) {
-    if (known.schedule == schedule) return known;
-  }
+  const ScheduleFacts* const known = recall(facts_, [&](const ScheduleFacts& one) { return one.schedule == schedule; });
+  if (known != nullptr) return *known;
   if (facts_.size() == kRemembered) facts_.erase(facts_.begin());
   ScheduleFacts facts;
   facts.schedule = schedule;

@@ -205,7 +205,6 @@ StepResult DataParallel::step(std::int64_t step, std::span<const std::vector<par
   result.gradient.scale.count = count;
   for (const double uses : status.uses) result.gradient.used.push_back(uses > 0);
   result.own_work_ms.assign(status.own_work_ms.begin(), status.own_work_ms.end());
-  result.partial_bytes = exchange_.partial_bytes();
   result.exposed = system_clock().now() - result.wait_begin;
   const double slowest = *std::max_element(status.arrivals.begin(), status.arrivals.end());
   result.wait_slowest = std::min(

@@ -80,8 +80,6 @@ struct StepResult {
   /// The own work of each rank in milliseconds, equal on all ranks: input, forward and backward, without waiting for
   /// another rank. Scaled to an even share of the replicas, so that a rank that was dealt more of them is not slow for it.
   std::vector<double> own_work_ms;
-  /// The most bytes of gradients and partial sums alive at once.
-  std::int64_t partial_bytes = 0;
 };
 
 /// Trains a model on logical replicas dealt out over the ranks of a group.
@@ -130,8 +128,6 @@ class DataParallel final : public spec::Stateful {
 
   /// Returns the memory of the newest gradient and who updates what: what params::Optimizer::settle needs after a failure.
   params::GradientSums sums() const;
-  /// Returns the bytes of gradient sums (one whole set a rank).
-  std::int64_t gradient_bytes() const { return static_cast<std::int64_t>(exchange_.sums().nbytes()); }
   /// Returns the times of the last step's buckets.
   const std::vector<BucketTimes>& bucket_times() const { return exchange_.times(); }
 

@@ -87,8 +87,6 @@ void GradientExchange::begin_step(const std::vector<bool>& active) {
   ended_replicas_ = 0;
   next_launch_ = 0;
   held_launches_ = false;
-  partial_bytes_ = 0;
-  alive_bytes_ = 0;
   works_.clear();
   sparse_exchange_.begin_step();
 }
@@ -151,12 +149,7 @@ void GradientExchange::put(std::size_t slot, torch::Tensor gradient) {
 
 void GradientExchange::push(std::size_t slot, torch::Tensor gradient) {
   params::retag(gradient, observe::MemoryCategory::kGradientPartials);
-  const int additions = additions_[pushed_[slot]];
-  const auto bytes = static_cast<std::int64_t>(gradient.nbytes());
-  alive_bytes_ += bytes;
-  partial_bytes_ = std::max(partial_bytes_, alive_bytes_);
-  alive_bytes_ -= bytes * additions;
-  partials_[slot].push(std::move(gradient), additions);
+  partials_[slot].push(std::move(gradient), additions_[pushed_[slot]]);
   if (++pushed_[slot] == additions_.size()) complete(slot);
 }
 

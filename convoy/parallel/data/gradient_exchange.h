@@ -91,8 +91,6 @@ class GradientExchange final : public params::GradientSink {
   const std::vector<BucketTimes>& times() const { return times_; }
   /// Returns the buckets.
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// Returns the most bytes of gradients and partial sums that were alive at once in the last step.
-  std::int64_t partial_bytes() const { return partial_bytes_; }
   /// Lets the gradients' memory go.
   void release();
 
@@ -143,8 +141,6 @@ class GradientExchange final : public params::GradientSink {
   bool held_launches_ = false;
   std::vector<comm::Work> works_;
   std::vector<BucketTimes> times_;
-  std::int64_t partial_bytes_ = 0;
-  std::int64_t alive_bytes_ = 0;
   torch::Tensor sums_;
 };
 

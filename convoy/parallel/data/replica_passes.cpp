@@ -94,19 +94,11 @@ void ReplicaPasses::pass(const params::RandomPlace& place, const params::Batch& 
   const params::Loss loss = model_.forward(batch);
   end_part(place.replica);
   begin_part(place.replica, place.micro_batch, true);
-  facts_->losses[index] += loss.sum.item<double>();
+  facts_->losses[index] += loss.value();
   facts_->counts[index] += static_cast<double>(loss.count);
-  std::vector<torch::Tensor> sums = {loss.sum};
-  for (const torch::Tensor& further : loss.further_sums) {
-    facts_->losses[index] += further.item<double>();
-    sums.push_back(further);
-  }
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const bool final_pass = i + 1 == sums.size();
-    if (last && final_pass) hooks_.deliver_to(exchange_);
-    // Graphs of several sums may have parts in common.
-    if (sums[i].requires_grad()) sums[i].backward({}, /*retain_graph=*/!final_pass);
-  }
+  loss.backward([this, last] {
+    if (last) hooks_.deliver_to(exchange_);
+  });
   end_part(place.replica);
 }
 

@@ -30,7 +30,7 @@ TriedPass try_pass(params::Model& model, const params::FlatSpace& space, const p
   {
     const params::Loss loss = model.forward(taken);
     memory.enter(observe::MemoryPhase::kBackward);
-    if (loss.sum.requires_grad()) loss.sum.backward();
+    loss.backward();
   }
   TriedPass tried;
   tried.time = system_clock().now() - begin;

@@ -45,12 +45,7 @@ class Untouched {
 
 void pass(params::Model& model, const params::Batch& batch, const params::RandomPlace& place) {
   const params::RandomScope random(place);
-  const params::Loss loss = model.forward(batch);
-  std::vector<torch::Tensor> sums = {loss.sum};
-  sums.insert(sums.end(), loss.further_sums.begin(), loss.further_sums.end());
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    if (sums[i].requires_grad()) sums[i].backward({}, /*retain_graph=*/i + 1 < sums.size());
-  }
+  model.forward(batch).backward();
 }
 
 }  // namespace

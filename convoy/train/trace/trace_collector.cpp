@@ -33,29 +33,25 @@ int host_of(const comm::Group& group) {
 
 }  // namespace
 
-TraceCollector::TraceCollector(const spec::Recipe& recipe, std::int64_t first_step, int replicas, comm::Group& group,
-                               Files& files, std::string directory)
+TraceCollector::TraceCollector(const spec::Recipe& recipe, std::int64_t first_step, int replicas,
+                               const comm::ClockOffset& clock, comm::Group& group, Files& files, std::string directory)
     : recipe_(recipe),
       group_(group),
       files_(files),
       directory_(std::move(directory)),
       begin_(first_step + recipe.measure.warmup_steps),
       end_(begin_ + recipe.measure.trace_steps),
-      recorder_(static_cast<std::size_t>(std::min(kMostSpans, (recipe.measure.trace_steps + 1) * kSpansOfStep))) {
+      recorder_(static_cast<std::size_t>(std::min(kMostSpans, (recipe.measure.trace_steps + 1) * kSpansOfStep))),
+      clocks_{clock} {
   about_.rank = group.rank();
   about_.host = host_of(group);
   about_.processors = static_cast<int>(std::thread::hardware_concurrency());
   about_.replicas = replicas;
   files_.remove(own_path());
   if (group.rank() == 0) files_.remove(directory_ + "/trace.json");
-  compare_clocks();
 }
 
 std::string TraceCollector::own_path() const { return fmt::format("{}/trace.rank-{}.json", directory_, group_.rank()); }
-
-void TraceCollector::compare_clocks() {
-  clocks_.push_back(comm::measure_clock_offsets(group_)[static_cast<std::size_t>(group_.rank())]);
-}
 
 void TraceCollector::record(SpanKind kind, TimePoint begin, TimePoint end) {
   Span span;
@@ -154,7 +150,7 @@ observe::RankTrace TraceCollector::own_trace() const {
 }
 
 std::optional<observe::Trace> TraceCollector::gather() {
-  compare_clocks();
+  clocks_.push_back(comm::own_clock_offset(group_));
   const std::vector<std::int64_t> own = observe::to_words(own_trace());
   const auto ranks = static_cast<std::size_t>(group_.size());
   const auto length = static_cast<std::int64_t>(own.size());

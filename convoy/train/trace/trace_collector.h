@@ -26,11 +26,11 @@ namespace convoy::train {
 /// Cost:       copies of some numbers a step; in every eighth step the operators are counted
 class TraceCollector {
  public:
-  /// Traces `recipe.measure.trace_steps` steps after the warm-up that follows `first_step`. A trace that lies in the run
-  /// directory from before is removed.
+  /// Traces `recipe.measure.trace_steps` steps after the warm-up that follows `first_step`; `clock` is this rank's, as the
+  /// ranks have just compared theirs. A trace that lies in the run directory from before is removed.
   /// Ownership:  borrows group and files
-  TraceCollector(const spec::Recipe& recipe, std::int64_t first_step, int replicas, comm::Group& group, Files& files,
-                 std::string directory);
+  TraceCollector(const spec::Recipe& recipe, std::int64_t first_step, int replicas, const comm::ClockOffset& clock,
+                 comm::Group& group, Files& files, std::string directory);
 
   /// Says that a step began and that its input is there.
   void begin_step(std::int64_t step, TimePoint begin, const records::StepBatch& input);
@@ -54,7 +54,6 @@ class TraceCollector {
   bool tracing() const { return step_ >= 0; }
   void record(observe::SpanKind kind, TimePoint begin, TimePoint end);
   void record_bucket(std::size_t number, const parallel::BucketTimes& times);
-  void compare_clocks();
   observe::RankTrace own_trace() const;
   std::string own_path() const;
 

@@ -12,7 +12,7 @@ params::Loss ProbedModel::forward(const params::Batch& batch) {
   Hasher hasher;
   hasher.update(&place, sizeof(place));
   hasher.update(state.data_ptr(), state.nbytes());
-  notes_.push_back({loss.sum.item<double>(), loss.count, hasher.hex()});
+  notes_.push_back({loss.value(), loss.count, hasher.hex()});
   return loss;
 }
 

@@ -69,7 +69,7 @@ ReferenceTrainer::Gradients ReferenceTrainer::run_replica(std::int64_t step, rec
         {static_cast<std::uint64_t>(recipe_.task.seed), step, replica.replica, static_cast<int>(i)});
     const params::Loss loss = model_.forward(batches[i]);
     counted += static_cast<double>(loss.count);
-    loss.sum.backward();
+    loss.backward();
     if (!parts) continue;
     const Gradients after = collect();
     for (std::size_t slot = 0; slot < after.size(); ++slot) {

@@ -113,7 +113,7 @@ TEST(Replicas, GiveTheSameBitsWhereTheUpdateIsDivided) {
   torch::set_num_threads(1);
   for (const std::string kind : {"sgd", "adam", "adamw"}) {
     const std::string alone = train(1, 8, true, 1 << 12, kind);
-    for (const int ranks : {1, 2, 3, 5, 8}) {
+    for (int ranks = 1; ranks <= 8; ++ranks) {
       EXPECT_EQ(train(ranks, 8, true, 1 << 12, kind, true), alone) << kind << " on " << ranks << " ranks";
     }
     EXPECT_EQ(train(3, 8, false, 1 << 30, kind, true), alone) << kind << " in one bucket, without overlap";

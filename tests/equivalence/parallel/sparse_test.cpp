@@ -89,7 +89,7 @@ TEST(SparseGradients, GiveTheBitsOfDenseOnesOnAnyNumberOfRanks) {
   torch::set_num_threads(1);
   for (const std::string kind : {"sgd", "adam"}) {
     const std::string dense = train(1, false, false, kind).digest;
-    for (const int ranks : {1, 2, 3, 5, 8}) {
+    for (int ranks = 1; ranks <= 8; ++ranks) {
       EXPECT_EQ(train(ranks, true, false, kind).digest, dense) << kind << " on " << ranks << " ranks";
       EXPECT_EQ(train(ranks, true, true, kind).digest, dense) << kind << " on " << ranks << " ranks, divided";
     }

@@ -210,5 +210,23 @@ TEST(RandomScope, GivesEachLayerItsOwnSeed) {
   EXPECT_NE(layer_seed("dropout1"), layer_seed("dropout2"));
 }
 
+TEST(Loss, IsTheSumOfItsSumsAndGoesBackThroughEach) {
+  const torch::Tensor w = torch::tensor({2.0, 3.0}, torch::dtype(torch::kFloat64).requires_grad(true));
+  const torch::Tensor shared = w * w;  // part of both graphs
+  Loss loss;
+  loss.sum = shared.sum();
+  loss.further_sums = {(shared * 2.0).sum(), torch::tensor(5.0, torch::kFloat64)};
+  EXPECT_DOUBLE_EQ(loss.value(), 13.0 + 26.0 + 5.0);
+  torch::Tensor before;
+  loss.backward([&] { before = w.grad().clone(); });
+  EXPECT_TRUE(before.equal(torch::tensor({12.0, 18.0}, torch::kFloat64))) << "called once all but the last are through";
+  EXPECT_TRUE(w.grad().equal(before)) << "the last sum asks for no gradient";
+  Loss plain;
+  plain.sum = (w * 3.0).sum();
+  w.mutable_grad().reset();
+  plain.backward();
+  EXPECT_TRUE(w.grad().equal(torch::tensor({3.0, 3.0}, torch::kFloat64)));
+}
+
 }  // namespace
 }  // namespace convoy::params

@@ -154,4 +154,12 @@ Recipe random_recipe() {
   return recipe;
 }
 
+Recipe recipe_of(std::int64_t replicas, std::int64_t global_batch, std::int64_t accumulation) {
+  Recipe recipe;
+  recipe.replicas.count = replicas;
+  recipe.train.global_batch = global_batch;
+  recipe.train.accumulation = accumulation;
+  return recipe;
+}
+
 }  // namespace convoy::spec

@@ -1,6 +1,7 @@
 // What the recipe tests share: the message of a refused recipe, and random recipes that are valid.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ std::string refusal(const std::string& text, const std::vector<std::string>& ove
 
 /// Returns a recipe that says every key.
 std::string whole_recipe();
+
+/// Returns a recipe of so many replicas that share a global batch in `accumulation` micro-batches each.
+Recipe recipe_of(std::int64_t replicas, std::int64_t global_batch, std::int64_t accumulation = 1);
 
 /// Returns a recipe with random values in every key that meets all demands; inside a rapidcheck property only.
 Recipe random_recipe();

@@ -155,6 +155,30 @@ class Fixed final : public params::Model {
   torch::Tensor output_;
 };
 
+// An Echo whose loss comes in two sums.
+class Halves final : public params::Model {
+ public:
+  std::vector<params::NamedTensor> parameters() override { return {}; }
+  std::vector<params::NamedTensor> buffers() override { return {}; }
+  params::Loss forward(const params::Batch& batch) override {
+    params::Loss loss = params::cross_entropy(batch.input, batch);
+    loss.further_sums = {loss.sum / 2};
+    loss.sum = loss.sum / 2;
+    return loss;
+  }
+  void train(bool) override {}
+};
+
+TEST(Evaluation, CountsAllSumsOfALoss) {
+  const records::DataPart part = five_samples();
+  with_groups(1, [&](comm::Group& group) {
+    Echo whole;
+    Halves halves;
+    EXPECT_EQ(evaluate(halves, part, in_twos(), group).state.loss.mean(),
+              evaluate(whole, part, in_twos(), group).state.loss.mean());
+  });
+}
+
 TEST(Evaluation, RefusesAModelThatDoesNotGiveOneLogitForEachClass) {
   const records::DataPart two = part_of({{1, 0}, {0, 1}}, {0, 1}, 2);
   const records::DataPart three = part_of({{1, 0, 0}, {0, 1, 0}}, {0, 1}, 3);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include "tests/unit/spec/recipe_fixtures.h"
 
 namespace convoy::spec {
 namespace {
@@ -14,14 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Recipe recipe_of(std::int64_t replicas, std::int64_t batch, std::int64_t accumulation = 1) {
-  Recipe recipe;
-  recipe.replicas.count = replicas;
-  recipe.train.global_batch = batch;
-  recipe.train.accumulation = accumulation;
-  return recipe;
-}
 
 StepPicture draw(const Recipe& recipe, int ranks, std::int64_t parameters = 0) {
   return draw_step(tell_step(recipe, ranks, parameters));

@@ -11,6 +11,7 @@
 #include "convoy/spec/collectives/ordered.h"
 #include "convoy/spec/sample_plan.h"
 #include "convoy/spec/schedule/validate.h"
+#include "tests/unit/spec/recipe_fixtures.h"
 
 namespace convoy::spec {
 namespace {
@@ -18,14 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Recipe recipe_of(std::int64_t replicas, std::int64_t global_batch, std::int64_t accumulation = 1) {
-  Recipe recipe;
-  recipe.replicas.count = replicas;
-  recipe.train.global_batch = global_batch;
-  recipe.train.accumulation = accumulation;
-  return recipe;
-}
 
 RC_GTEST_PROP(StepStory, SharesAreThoseOfTheSamplePlan, ()) {
   const int replicas = *rc::gen::inRange(1, 12);
